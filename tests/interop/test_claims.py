@@ -100,18 +100,8 @@ def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> 
     place = Path(world.store.path)
     made: dict[str, str] = {"commit": world.snapshot(world.begun()).commit.oid}
     made["tree"] = git("rev-parse", f"{made['commit']}^{{tree}}", cwd=place).strip()
-    git(
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b",
-        "tag",
-        "-am",
-        "x",
-        "v1",
-        made["commit"],
-        cwd=place,
-    )
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    git(*who, "tag", "-am", "x", "v1", made["commit"], cwd=place)
     made["tag"] = git("rev-parse", "v1", cwd=place).strip()
 
     pushed = push(world, f"{made[kind]}:{CLAIM}")
@@ -121,9 +111,7 @@ def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> 
     assert hub.refs() == {}
 
 
-@pytest.mark.parametrize(
-    "name", ["x", ID.lower(), f"8{ID[1:]}", f"{ID}0", ID[:-1], f"{ID[:-1]}U", f"a/{ID}", f"{ID}/a"]
-)
+@pytest.mark.parametrize("name", [ID.lower(), f"8{ID[1:]}", f"{ID}0", f"{ID}/a"])
 def test_a_claim_has_the_name_of_a_thread(hub: Hub, world: World, name: str) -> None:
     pushed = push(world, f"{blob(world, b'{}')}:refs/claims/{name}")
 

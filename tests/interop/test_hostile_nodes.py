@@ -1,7 +1,6 @@
 """A hostile client pushes trees and nodes made by hand: each lie is refused, by its name."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from store.test_chain_cycles import forged
 from uwf_git.model.builtin import META, STEP, TEXT, reference
 from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node
-
-Git = Callable[..., str]
 
 MIB = 1024 * 1024
 

@@ -85,22 +85,6 @@ def test_a_thread_from_elsewhere_goes_on_with_a_command_and_a_workdir(
     checked(git, elsewhere)
 
 
-def test_a_step_taken_elsewhere_comes_back(told: Told, git: Git, elsewhere: Path) -> None:
-    ref = f"refs/threads/{told.active}"
-    there = push(git, told, ref, elsewhere)
-    there.step(told.active, command="mine", workdir=str(there.place))
-    git("fetch", "--quiet", elsewhere, f"{ref}:{ref}", cwd=Path(told.path))
-    told.world.reopen()
-    assert told.world.step(told.active).role == "checker"
-    checked(git, Path(told.path))
-
-
-def test_an_archived_thread_is_whole_elsewhere(told: Told, git: Git, elsewhere: Path) -> None:
-    there = push(git, told, f"refs/archive/{told.ended}", elsewhere)
-    assert read_thread(there.store, told.ended) == read_thread(told.world.store, told.ended)
-    assert show_thread(there.store, told.ended)["status"] == "completed"
-
-
 def test_a_pushed_workflow_can_be_started_elsewhere(told: Told, git: Git, elsewhere: Path) -> None:
     there = push(git, told, "refs/workflows/demo", elsewhere)
     thread = there.start()

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from commands.world import World, read_thread, says
+from commands.world import World, read_thread
 from interop.told import Told
 from store.format_page import section
 
@@ -104,16 +104,6 @@ def test_gc_and_pack_refs_keep_everything_and_threads_go_on(told: Told, git: Git
         pass
     assert git("for-each-ref", "refs/threads", cwd=Path(told.path)) == ""
     assert fsck(git, told.path, "--no-dangling") == ""
-
-
-def test_a_gc_between_any_two_steps_changes_nothing(told: Told, git: Git) -> None:
-    world, thread = told.world, told.world.start()
-    for said in ({"text": "a"}, {"ok": True}):
-        tidy_up(git, world)
-        world.step(thread, says(said))
-    tidy_up(git, world)
-    assert world.step(thread).status == "completed"
-    assert fsck(git, world.store.path, "--no-dangling") == ""
 
 
 def test_the_commands_of_the_format_page_work(told: Told) -> None:

@@ -39,10 +39,6 @@ def go_on(world: World, thread: ThreadId, run: PatternRun) -> tuple[Driven, list
     return driven, [step.partition(":")[0] for step in steps]
 
 
-def state_of(world: World, thread: ThreadId) -> dict[str, object]:
-    return dict(world.snapshot(thread).get_present().state)
-
-
 @pytest.mark.parametrize("run", RUNS, ids=[f"{run.pattern}-{len(run.steps)}" for run in RUNS])
 def test_pattern_goes_the_way_that_the_answers_mean(run: PatternRun, world: World) -> None:
     thread = begin(world, run)
@@ -55,15 +51,6 @@ def test_pattern_goes_the_way_that_the_answers_mean(run: PatternRun, world: Worl
 
 def the(pattern: str) -> PatternRun:
     return next(run for run in RUNS if run.pattern == pattern)
-
-
-def test_findings_of_all_sides_come_together(world: World) -> None:
-    thread = begin(world, the("fan-out"))
-
-    go_on(world, thread, the("fan-out"))
-
-    found = [f"a fault of {side}" for side in ("correctness", "safety", "cost")]
-    assert state_of(world, thread)["findings"] == found
 
 
 @pytest.mark.parametrize(
@@ -90,15 +77,6 @@ def test_majority_decides(votes: tuple[bool, ...], decision: str, world: World) 
     assert all(f"because of {name}" in told[0] for name in voters)
 
 
-def test_results_of_the_workers_are_given_to_the_uniter(world: World) -> None:
-    run = the("orchestrate")
-    thread = begin(world, run)
-
-    go_on(world, thread, run)
-
-    assert state_of(world, thread)["results"] == ["A part.", "A part."]
-
-
 def test_nothing_is_carried_out_before_a_person_approves(world: World) -> None:
     run = the("approve")
     thread = begin(world, run)
@@ -116,19 +94,6 @@ def test_nothing_is_carried_out_before_a_person_approves(world: World) -> None:
 def answer(world: World, thread: ThreadId, meta: dict[str, object]) -> None:
     question = read_question(world.store, world.caller, thread)
     answer_thread(world.store, world.caller, question, PersonAnswer(meta))
-
-
-def test_plan_that_is_never_approved_is_never_carried_out(world: World) -> None:
-    run = the("approve")
-    thread = begin(world, run)
-
-    for _round in range(5):
-        driven, steps = go_on(world, thread, run)
-        assert (driven.stopped, steps) == ("waiting", ["planner", "person"])
-        answer(world, thread, {"approved": False})
-
-    driven, steps = go_on(world, thread, run)
-    assert (driven.stopped, steps) == ("end", [])
 
 
 def test_work_that_is_never_done_stops_for_a_person(world: World) -> None:

@@ -12,7 +12,6 @@ from workflow_file import read
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role, plainly_holds
 from uwf_git.model.definition.definition import Definition
-from uwf_git.model.schema_check import check_value
 from uwf_git.model.workflow import END, START
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
@@ -60,11 +59,6 @@ def schema_of(definition: Definition, role: str) -> dict[str, Any]:
     return schema
 
 
-def test_the_templates_are_here() -> None:
-    assert set(TEMPLATES) < set(GRAPHS) < set(NAMES)
-    assert [name for name in NAMES if template(name).flow is None] == GRAPHS
-
-
 def test_file_has_no_problem_and_bears_its_own_name() -> None:
     for name in NAMES:
         assert template(name).name == name
@@ -78,11 +72,6 @@ def test_conditions_that_read_no_history_are_plain(name: str) -> None:
     for condition in conditions:
         if "history" not in condition:
             plainly_holds(condition, {"meta": {}})
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_walk_ends_when_no_role_says_anything(name: str) -> None:
-    assert walk(template(name), lambda _role: {})
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -183,26 +172,3 @@ def test_template_takes_the_way_that_its_comments_promise(
     name: str, play: Play, roles: list[str]
 ) -> None:
     assert walk(template(name), play) == roles
-
-
-def test_preparer_may_say_that_it_found_nothing() -> None:
-    nothing = dict.fromkeys(["repoPath", "defaultBranch", "branch", "conventions"])
-    meta: dict[str, Any] = {
-        "ready": False,
-        "problem": "no such repository",
-        "toolchain": {},
-        **nothing,
-    }
-    assert not check_value(schema_of(template("solve-issue"), "preparer"), meta)
-
-
-def test_submitter_need_not_invent_an_address() -> None:
-    meta = {"submitted": False, "branch": None, "pullRequestUrl": None, "problem": "no remote"}
-    assert not check_value(schema_of(template("solve-issue"), "submitter"), meta)
-
-
-def test_reviewers_share_one_form_of_finding() -> None:
-    definition = template("code-review")
-    reviewers = ["correctness", "security", "maintainability"]
-    meta = {"findings": [{"severity": "minor", "problem": "a typo", "line": 3}]}
-    assert [check_value(schema_of(definition, role), meta) for role in reviewers] == [[], [], []]
