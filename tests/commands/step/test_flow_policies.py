@@ -14,8 +14,7 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.steer import kill_thread, patch_thread, retry_thread
-from uwf_git.commands.turn.branches import begin_branch
+from uwf_git.commands.control.steer import patch_thread, retry_thread
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import UwfError
@@ -128,16 +127,6 @@ def test_one_thread(world: World, case: str) -> None:
     assert_sound(world, thread)
 
 
-def test_what_was_given_up_leaves_its_error_and_the_next_place_its_own_tries(world: World) -> None:
-    thread = world.begun(flow(SEQUENCE % ("", ", onError: continue")))
-
-    drive(world, thread, failing("one"))
-
-    present = world.snapshot(thread).get_present()
-    assert (present.state["error"], "one" in present.state) == ("one broke", False)
-    assert (present.attempts, present.failures, present.trying) == (0, 0, None)
-
-
 PARALLEL = """\
   type: parallel
   name: checks
@@ -162,28 +151,6 @@ def test_one_of_three_fails_and_a_retry_of_the_parent_finishes(world: World) -> 
     driven, again = drive(world, thread, script())
     assert driven.stopped == "end"
     assert sorted([*kept, *again]) == ["checks: 3 completed", "one", "three", "two"]
-    assert_sound(world, thread)
-
-
-def test_a_retry_of_the_parent_reaches_branches_of_branches(world: World) -> None:
-    thread = world.begun(
-        flow("""\
-  type: parallel
-  nodes:
-    - type: parallel
-      nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
-    - {type: agent, agentId: three}
-""")
-    )
-    for _ in range(4):
-        world.step(thread, failing("one", "three"))
-
-    retry_thread(world.store, world.caller, thread, hint="once more")
-
-    inner, third = branches(world, thread)
-    failed = [branches(world, inner)[0], third]
-    assert [log(world, each)[-1] for each in failed] == ["retry ready"] * 2
-    assert drive(world, thread, script())[0].stopped == "end"
     assert_sound(world, thread)
 
 
@@ -226,15 +193,6 @@ def test_a_branch_whose_own_branch_failed_is_given_up(world: World, jobs: int) -
     assert_sound(world, thread)
 
 
-def test_what_a_branch_itself_gives_up_is_no_failure_of_it(world: World) -> None:
-    thread = world.begun(flow(NESTED % "onError: continue"))
-
-    driven, done = drive(world, thread, failing("one"), jobs=4)
-
-    assert (driven.stopped, done[-1]) == ("end", "parallel: 2 completed")
-    assert world.snapshot(thread).get_present().state["errors"] == ["one broke"]
-
-
 def test_a_workflow_whose_branch_failed_is_given_up_step_by_step(world: World) -> None:
     world.put(flow(PARALLEL % "").replace("policies", "inner"))
     thread = world.begun(
@@ -269,22 +227,6 @@ def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
         "kill killed",
         "attempt 0/1 failed",
     ]
-    assert_sound(world, thread)
-
-
-def test_a_branch_that_a_person_killed_counts_among_those_tolerated(world: World) -> None:
-    thread = world.begun(flow(PARALLEL % "onError: continue\n  tolerate: 1"))
-    world.step(thread)
-    begin_branch(world.store, world.snapshot(thread), 0)
-    kill_thread(world.store, world.caller, branches(world, thread)[0], reason="mine")
-
-    driven, _ = drive(world, thread, failing("two"))
-
-    assert (driven.stopped, driven.last.status) == ("failed", "split")
-    retry_thread(world.store, world.caller, thread)
-    driven, _ = drive(world, thread, script())
-    assert driven.stopped == "end"
-    assert world.snapshot(thread).get_present().state["errors"] == ["mine"]
     assert_sound(world, thread)
 
 
@@ -485,16 +427,6 @@ def test_a_state_of_more_than_a_mebibyte_is_a_failed_try(world: World) -> None:
     ]
     assert attempts == []
     assert_sound(world, thread)
-
-
-def test_the_failed_try_is_of_the_kind_state(world: World) -> None:
-    thread = world.begun(flow(SEQUENCE % ("", "")))
-
-    driven, _ = drive(world, thread, script(one={"a": LARGE}))
-
-    assert driven.failure is not None
-    assert (driven.stopped, driven.failure.facts["kind"]) == ("failed", "state")
-    assert "1,048,576" in driven.failure.message
 
 
 def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -> None:
