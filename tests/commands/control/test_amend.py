@@ -91,18 +91,6 @@ def test_limits_are_set_changed_and_taken_away(world: World) -> None:
     assert troubles(world) == []
 
 
-@pytest.mark.parametrize("limits", [{"maxStep": 1}, {"maxSteps": 1, "maxTokens": 0}])
-def test_invalid_limit_changes_nothing(limits: dict[str, Any], world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).commit.oid
-
-    with refuses("bad-limit"):
-        amend(world, thread, "x", limits=limits)
-
-    assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "x"}, world.caller.cwd)
-
-
 @pytest.mark.parametrize(
     ("agent", "error"),
     [("nobody=x", "no-such-role"), ("writer='x", BadCommand), ("'x", BadCommand)],

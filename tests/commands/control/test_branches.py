@@ -248,21 +248,6 @@ def test_a_poke_is_refused_where_branches_took_the_steps(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_a_fork_of_a_split_thread_splits_anew(world: World) -> None:
-    thread, _ = grown(world)
-
-    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
-
-    assert log(world, fork)[-1] == "fork ready"
-    driven, done = drive(world, fork, script())
-    assert driven.stopped == "end"
-    assert sorted(done)[-3:] == ["outer: 2 completed", "three", "two"]
-    assert set(branches(world, fork)).isdisjoint(branches(world, thread))
-    assert drive(world, thread, script())[0].stopped == "end"
-    for each in (thread, fork):
-        assert_sound(world, each)
-
-
 OTHER = TREE.replace("agentId: last", "agentId: closer")
 
 
@@ -346,24 +331,6 @@ def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: 
         amend(world, thread, LINE.replace("two", "other").replace("three", "two"))
 
     assert log(world, thread)[-1] == "wait 0/1 waiting"
-
-
-def test_the_condition_of_a_loop_is_mended_by_amend(world: World) -> None:
-    source = """\
-name: loop
-description: A loop.
-root:
-  type: loop
-  condition: state.missing.name === 'x'
-  nodes: [{type: agent, agentId: one}]
-"""
-    thread = world.begun(source)
-    world.step(thread, script())
-
-    amend(world, thread, source.replace("state.missing.name === 'x'", "iteration < 3"))
-
-    assert drive(world, thread, script())[1] == ["one", "one"]
-    assert_sound(world, thread)
 
 
 def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) -> None:

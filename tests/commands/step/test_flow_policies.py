@@ -451,40 +451,6 @@ def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[s
     assert log(world, thread) == ["start ready"]
 
 
-def test_iteration_is_dropped_from_results(world: World) -> None:
-    thread = world.begun("initialState: {iteration: 7}\n" + flow(SEQUENCE % ("", "")))
-
-    def play(turn: Turn) -> Played:
-        assert "iteration" not in turn.present.state
-        return replied({"iteration": 9, "a": 1}, state={"iteration": 8})
-
-    drive(world, thread, play)
-
-    assert "iteration" not in world.snapshot(thread).get_present().state
-    assert_sound(world, thread)
-
-
-def test_the_timeout_of_a_place_comes_before_its_agents(world: World) -> None:
-    thread = world.begun(
-        flow("""\
-  type: sequential
-  timeout: 90000
-  nodes:
-    - {type: agent, agentId: one, timeout: 1500}
-    - {type: agent, agentId: two}
-""")
-    )
-    told: list[float | None] = []
-
-    def play(turn: Turn) -> Played:
-        told.append(turn.timeout_s)
-        return replied({})
-
-    drive(world, thread, play)
-
-    assert told == [1.5, 90.0]
-
-
 def test_a_limit_stops_a_flow_before_the_step_beyond(world: World) -> None:
     thread = world.begun("config: {maxExecutionTime: 1000}\n" + flow(SEQUENCE % ("", "")))
 
