@@ -193,6 +193,15 @@ def test_a_branch_whose_own_branch_failed_is_given_up(world: World, jobs: int) -
     assert_sound(world, thread)
 
 
+def test_what_a_branch_itself_gives_up_is_no_failure_of_it(world: World) -> None:
+    thread = world.begun(flow(NESTED % "onError: continue"))
+
+    driven, done = drive(world, thread, failing("one"), jobs=4)
+
+    assert (driven.stopped, done[-1]) == ("end", "parallel: 2 completed")
+    assert world.snapshot(thread).get_present().state["errors"] == ["one broke"]
+
+
 def test_a_workflow_whose_branch_failed_is_given_up_step_by_step(world: World) -> None:
     world.put(flow(PARALLEL % "").replace("policies", "inner"))
     thread = world.begun(
