@@ -19,7 +19,6 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.verify.verify import verify
@@ -166,18 +165,6 @@ def test_agent_that_takes_too_long_is_stopped(world: World) -> None:
     assert caught.value.facts["kind"] == "timed-out"
 
 
-def test_output_of_a_failed_try_can_be_looked_at(world: World) -> None:
-    thread = world.start(
-        world.program("echo half; echo why >&2; exit 1"), workflow=world.put().workflow
-    )
-    with pytest.raises(TurnFailed):
-        step(world, thread)
-
-    attempt = show_thread(world.store, thread)["lastAttempt"]
-
-    assert (attempt["content"], attempt["stderr"], attempt["exitCode"]) == ("half\n", "why\n", 1)
-
-
 def test_step_files_are_recorded_masked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     script = (
         'echo "Use $LEFT_API_KEY" >"$UWF_STEP_DIR/prompt.md"; '
@@ -237,26 +224,6 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
     assert failed.message.endswith("exit status 1: log in first")
 
 
-def test_failed_attempt_keeps_prompt_and_reset_time(world: World) -> None:
-    script = (
-        'echo "Do it." >"$UWF_STEP_DIR/prompt.md"; '
-        'echo "{\\"type\\": \\"turn\\"}" >"$UWF_TRACE"; '
-        'echo "{\\"kind\\": \\"rate-limit\\", \\"resetAt\\": 1760000000000}" '
-        '>"$UWF_STEP_DIR/failure.json"; exit 1'
-    )
-    thread = world.start(world.program(script), workflow=world.put().workflow)
-    with pytest.raises(TurnFailed):
-        step(world, thread)
-
-    shown = show_thread(world.store, thread)["lastAttempt"]
-
-    assert (shown["error"]["kind"], shown["resetAt"]) == ("rate-limit", 1_760_000_000_000)
-    snapshot = world.snapshot(thread)
-    assert snapshot.get_node(shown["prompt"]).payload == "Do it.\n"
-    assert snapshot.get_node(shown["trace"]).payload == {"events": [{"type": "turn"}]}
-    assert verify(world.store, []).troubles == ()
-
-
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:
     program = world.program(
         """
@@ -272,14 +239,6 @@ def test_agent_may_use_the_store_while_it_plays(world: World) -> None:
     context = json.loads((world.place / "context").read_text())
     assert (context["role"]["name"], context["depth"]) == ("writer", 0)
     assert world.store.refs.find("refs/workflows/other")
-
-
-def test_run_leaves_nothing_once_it_is_recorded(world: World) -> None:
-    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
-
-    step(world, thread)
-
-    assert not list(Path(world.store.local_path("run")).iterdir())
 
 
 def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: World) -> None:

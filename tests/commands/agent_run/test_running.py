@@ -15,7 +15,6 @@ from uwf_git.commands.agent_run.running import (
     find_running,
     list_running,
     running_rows,
-    show_status,
 )
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
@@ -30,14 +29,6 @@ echo '{"meta": {"text": "x", "ok": true}}'
 """
 
 NEVER_MS = 10**15
-
-# Another agent; its child outlives it and keeps all inherited files open.
-WITH_DAEMON = """
-(until [ -e go ]; do sleep 0.02; done) >/dev/null 2>&1 &
-echo $! >>ran
-until [ -e end ]; do sleep 0.02; done
-echo '{"meta": {"text": "x", "ok": true}}'
-"""
 
 
 @pytest.fixture
@@ -156,24 +147,6 @@ def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
     assert statuses(world) == ["ready"]
 
 
-def test_daemon_that_an_agent_left_behind_is_not_at_work(world: World) -> None:
-    thread = world.start(world.program(WITH_DAEMON), workflow=world.put().workflow)
-    try:
-        kill(begin(world, thread))
-        run = find_run_dir(world.store, thread)
-        assert run is not None
-        assert find_running(world.store, thread) is not None
-
-        (world.place / "end").touch()
-        wait_until(Path(run.path, "exit").exists, "the agent never ended")
-
-        with run.hold_alive() as alive:
-            assert alive is None, "the daemon is gone"
-        assert find_running(world.store, thread) is None
-    finally:
-        (world.place / "go").touch()
-
-
 def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
     thread = world.begun()
     with lock_thread(world.store, thread, since_ms=1):
@@ -218,13 +191,3 @@ def test_what_an_agent_left_is_a_row_until_it_ends(world: World, tmp_path: Path)
     assert (row["thread"], row["status"], row["role"]) == (thread, "left", "writer")
     assert (row["agent"], row["pid"]) == ("sleep", left[0].pid)
     assert running_rows(world.store, now_ms=0) == []
-
-
-def test_thread_whose_driver_sleeps_stays_waiting() -> None:
-    asleep = Running(ThreadId("x"), None, None, 1, None, 1, is_driven=True)
-
-    assert show_status("waiting", asleep) == "waiting"
-    assert show_status("waiting", asleep._replace(group=7)) == "running"
-    assert show_status("paused", asleep._replace(group=7)) == "paused"
-    assert show_status("ready", asleep) == "running"
-    assert show_status("ready", None) == "ready"

@@ -10,14 +10,12 @@ from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
-from uwf_git.commands.workflow.find import WorkflowRemoved
-from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
@@ -77,25 +75,6 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_agent_without_a_role_plays_them_all(world: World) -> None:
-    thread = world.begun()
-
-    amended = amend(world, thread, "checker=c", "everybody")
-
-    assert amended.agents == {"writer": "everybody", "checker": "c"}
-    assert world.snapshot(thread).subject == "amend: agent of writer, checker"
-    played: list[str] = []
-
-    def play(turn: Turn) -> Played:
-        played.append(turn.agent.payload["command"])
-        return content_player(turn)
-
-    world.step(thread, play)
-    world.step(thread, play)
-    assert played == ["everybody", "c"]
-    assert troubles(world) == []
-
-
 def test_limits_are_set_changed_and_taken_away(world: World) -> None:
     thread = world.begun()
 
@@ -110,18 +89,6 @@ def test_limits_are_set_changed_and_taken_away(world: World) -> None:
     assert world.snapshot(thread).subject == "amend: maxSteps is no limit"
     assert world.step(thread).depth == 2
     assert troubles(world) == []
-
-
-@pytest.mark.parametrize("limits", [{"maxStep": 1}, {"maxSteps": 1, "maxTokens": 0}])
-def test_invalid_limit_changes_nothing(limits: dict[str, Any], world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).commit.oid
-
-    with refuses("bad-limit"):
-        amend(world, thread, "x", limits=limits)
-
-    assert world.snapshot(thread).commit.oid == before
-    assert not is_trusted(world.store, {"command": "x"}, world.caller.cwd)
 
 
 @pytest.mark.parametrize(
@@ -149,24 +116,6 @@ def test_thread_that_has_ended_is_not_amended(world: World) -> None:
         amend(world, thread, "x")
     with pytest.raises(ThreadNotActive):
         amend(world, thread, workflow="demo")
-
-
-def test_agent_that_is_at_work_works_on_while_another_takes_its_role(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        amend(world, thread, "another", limits={"maxSteps": 2})
-        return content_player(turn)
-
-    stepped = world.step(thread, play)
-
-    snapshot = world.snapshot(thread)
-    assert (stepped.depth, stepped.status) == (1, "ready")
-    step = snapshot.get_head_node().payload
-    assert snapshot.get_node(step["agent"]["$ref"]).payload == {"command": "nobody"}
-    assert snapshot.get_present().limits == {"maxSteps": 2}
-    assert set(agents_of(world, thread).values()) == {"another"}
-    assert troubles(world) == []
 
 
 def test_step_of_another_process_ends_well_after_it_was_amended(world: World) -> None:
@@ -199,17 +148,6 @@ def _tip(world: World, thread: str) -> Oid:
     return get_head(world.store, ThreadId(thread)).commit
 
 
-def test_failing_agent_is_replaced_and_the_step_tried_again(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(Exception, match="failed"):
-        world.step(thread, fails())
-
-    assert amend(world, thread, "writer=better").status == "failed"
-
-    assert world.step(thread).status == "ready"
-    assert troubles(world) == []
-
-
 def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World) -> None:
     thread = world.begun()
     amend(world, thread, "checker=human")
@@ -219,22 +157,6 @@ def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World) -> None
     assert amend(world, thread, "writer=somebody").status == "waiting"
     assert amend(world, thread, "checker=uwf-x").status == "ready"
 
-    assert world.step(thread).role == "checker"
-    assert troubles(world) == []
-
-
-def test_agent_bound_to_the_role_of_a_person_ends_the_wait_of_a_paused_thread_too(
-    world: World,
-) -> None:
-    thread = world.begun()
-    amend(world, thread, "checker=human")
-    world.step(thread)
-    world.step(thread)
-    pause_thread(world.store, world.caller, thread)
-
-    assert amend(world, thread, "checker=uwf-x").status == "paused"
-
-    assert resume_thread(world.store, world.caller, thread).status == "ready"
     assert world.step(thread).role == "checker"
     assert troubles(world) == []
 
@@ -295,28 +217,6 @@ def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
     assert is_trusted(world.store, {"command": "of-the-process"}, world.caller.cwd)
 
 
-def test_older_version_and_a_new_one_of_the_same_workflow_are_moved_to(world: World) -> None:
-    thread = world.begun()
-    old = world.snapshot(thread).record.workflow
-    new = world.put(DEMO.replace("Check.", "Check well.")).workflow
-
-    assert world.snapshot(thread).record.workflow == old, "put never changes what runs"
-    assert amend(world, thread, workflow="demo").workflow == new
-    assert amend(world, thread, workflow=old).workflow == old
-    assert troubles(world) == []
-
-
-def test_workflow_put_never_changes_a_thread_that_runs(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    before = world.snapshot(thread).commit.oid
-    world.put(SHORTER.replace("shorter", "demo"))
-
-    assert world.snapshot(thread).commit.oid == before
-    assert [world.step(thread).role for _ in range(2)] == ["checker", None]
-    assert troubles(world) == []
-
-
 def test_position_has_to_be_there(world: World) -> None:
     thread = world.begun()
     world.put(SHORTER)
@@ -339,18 +239,6 @@ def test_position_has_to_be_there(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_role_whose_turn_a_person_has_has_to_be_there(world: World) -> None:
-    thread = world.begun()
-    amend(world, thread, "checker=human")
-    world.step(thread)
-    world.step(thread)
-    world.put("name: w\nroles: {writer: }\nmoderator:\n- {from: $START, to: writer}\n"
-        "- {from: writer, to: $END}\n")  # fmt: skip
-
-    with refuses("position-gone", match="stands at checker"):
-        amend(world, thread, workflow="w")
-
-
 def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
     thread = world.begun()
     world.put(LONGER)
@@ -363,25 +251,6 @@ def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
     world.step(thread, play)
 
     assert world.snapshot(thread).record.workflow_name == "demo"
-
-
-def test_limits_stay_the_threads_own_under_another_workflow(world: World) -> None:
-    thread = world.begun()
-    world.put(LONGER + "config: {maxSteps: 1}\n")
-
-    assert amend(world, thread, workflow="longer", limits={"maxTokens": 5}).limits == {
-        "maxTokens": 5
-    }
-
-
-def test_missing_workflow_is_reported(world: World) -> None:
-    thread = world.begun()
-    remove_workflow(world.store, world.caller, "demo")
-
-    with refuses("no-such-workflow"):
-        amend(world, thread, workflow="nothing")
-    with pytest.raises(WorkflowRemoved):
-        amend(world, thread, workflow="demo")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
-from commands.world import World, fails, says
+from commands.world import World, fails
 from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
@@ -16,10 +16,8 @@ from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thr
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.run_dir import list_run_dirs
 
@@ -206,33 +204,6 @@ root:
     assert_sound(world, thread)
 
 
-def test_any_ends_the_agents_in_branches_of_the_losers(world: World) -> None:
-    thread = world.begun("""\
-name: race
-description: The first counts.
-root:
-  type: parallel
-  join: any
-  nodes:
-    - {type: agent, agentId: quick}
-    - {type: parallel, nodes: [{type: agent, agentId: slow}, {type: agent, agentId: slower}]}
-""")
-    agent = world.program(
-        'if [ "$UWF_ROLE" = quick ]; then until [ -e slow ] && [ -e slower ]; do sleep 0.01; done\n'
-        'else touch "$UWF_ROLE"; sleep 60 & wait; fi; echo done'
-    )
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
-
-    driven, done = drive(world, thread, agent_player(None), jobs=3)
-
-    assert (driven.stopped, done) == ("end", ["quick", "parallel: 1 completed, 1 killed"])
-    loser = branches(world, thread)[1]
-    for each in branches(world, loser):
-        assert log(world, each)[-1] == "kill killed"
-        assert list_run_dirs(world.store, each) == []
-    assert_sound(world, thread)
-
-
 def test_limits_count_what_all_branches_spent(world: World) -> None:
     thread, leaves = grown(world, maxSteps=3)
     world.step(leaves[0], script())
@@ -248,14 +219,6 @@ def test_limits_count_what_all_branches_spent(world: World) -> None:
     amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))
     assert drive(world, thread, script())[0].stopped == "end"
     assert_sound(world, thread)
-
-
-def test_a_limit_of_time_and_tokens_is_that_of_the_root(world: World) -> None:
-    _thread, leaves = grown(world, maxTokens=100)
-    world.step(leaves[0], says({}, usage={"inputTokens": 60, "outputTokens": 50}))
-
-    with pytest.raises(LimitReached, match="110 of 100 tokens"):
-        world.step(leaves[2], script())
 
 
 def test_a_branch_gets_no_limits_of_its_own(world: World) -> None:
@@ -285,42 +248,6 @@ def test_a_poke_is_refused_where_branches_took_the_steps(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_a_fork_of_a_split_thread_splits_anew(world: World) -> None:
-    thread, _ = grown(world)
-
-    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
-
-    assert log(world, fork)[-1] == "fork ready"
-    driven, done = drive(world, fork, script())
-    assert driven.stopped == "end"
-    assert sorted(done)[-3:] == ["outer: 2 completed", "three", "two"]
-    assert set(branches(world, fork)).isdisjoint(branches(world, thread))
-    assert drive(world, thread, script())[0].stopped == "end"
-    for each in (thread, fork):
-        assert_sound(world, each)
-
-
-def test_a_fork_restores_state_and_position_of_its_commit(world: World) -> None:
-    thread = world.begun(TREE)
-    drive(world, thread, script(first={"a": 1}, last={"a": 2}))
-
-    first = fork_thread(
-        world.store, world.caller, ForkRequest(thread, at="1"), thread=world.new_id()
-    ).thread
-    joined = fork_thread(
-        world.store, world.caller, ForkRequest(thread, at="2"), thread=world.new_id()
-    ).thread
-
-    present = world.snapshot(first).get_present()
-    assert (present.at, present.state["a"], present.role) == ("0/0", 1, "first")
-    present = world.snapshot(joined).get_present()
-    assert (present.at, present.state["a"]) == ("0/1", 1)
-    assert drive(world, joined, script())[1] == ["last"]
-    assert len(drive(world, first, script())[1]) == 7
-    for each in (first, joined):
-        assert_sound(world, each)
-
-
 OTHER = TREE.replace("agentId: last", "agentId: closer")
 
 
@@ -338,17 +265,6 @@ def test_a_workflow_changes_neither_while_split_nor_in_a_branch(world: World) ->
             amend(world, each, OTHER)
 
 
-def test_a_workflow_changes_where_the_way_stays_the_same(world: World) -> None:
-    thread = world.begun(TREE)
-    world.step(thread, script())
-
-    amend(world, thread, OTHER)
-
-    driven, done = drive(world, thread, script())
-    assert (driven.stopped, done[-1]) == ("end", "closer")
-    assert_sound(world, thread)
-
-
 def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> None:
     """It begins and ends at a place of the flow, which another flow may not have."""
     _, leaves = grown(world)
@@ -362,15 +278,6 @@ def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> 
 
     assert drive(world, fork, script())[1] == ["one", "other"]
     assert_sound(world, fork)
-
-
-def test_a_workflow_with_another_way_is_refused(world: World) -> None:
-    thread = world.begun(TREE)
-    world.step(thread, script())
-
-    for other in (TREE.replace("type: sequential\n  nodes:", "type: loop\n  nodes:", 1),):
-        with refuses("place-gone", match="0/0"):
-            amend(world, thread, other)
 
 
 LINE = """\
@@ -424,54 +331,6 @@ def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: 
         amend(world, thread, LINE.replace("two", "other").replace("three", "two"))
 
     assert log(world, thread)[-1] == "wait 0/1 waiting"
-
-
-def test_the_condition_of_a_loop_is_mended_by_amend(world: World) -> None:
-    source = """\
-name: loop
-description: A loop.
-root:
-  type: loop
-  condition: state.missing.name === 'x'
-  nodes: [{type: agent, agentId: one}]
-"""
-    thread = world.begun(source)
-    world.step(thread, script())
-
-    amend(world, thread, source.replace("state.missing.name === 'x'", "iteration < 3"))
-
-    assert drive(world, thread, script())[1] == ["one", "one"]
-    assert_sound(world, thread)
-
-
-def test_what_to_type_after_a_failed_branch_is_a_retry_of_the_thread(world: World) -> None:
-    thread, leaves = grown(world)
-    before = advise(world.store, world.snapshot(thread), NextMove())
-    with pytest.raises(TurnFailed):
-        world.step(leaves[0], fails())
-
-    after = advise(world.store, world.snapshot(thread), NextMove())
-
-    assert "its branches go on" in before.text
-    assert after.text.startswith(f"a branch has failed: `uwf thread retry {thread}`")
-
-
-def test_what_to_type_when_only_people_are_left_is_an_answer(world: World) -> None:
-    thread, leaves = grown(world)
-    for each in leaves[:-1]:
-        world.step(each, command="human")
-    assert advise(world.store, world.snapshot(thread), NextMove()).is_usual
-    pause_thread(world.store, world.caller, leaves[-1])
-
-    waiting = advise(world.store, world.snapshot(thread), NextMove())
-    for each in leaves[:-1]:
-        kill_thread(world.store, world.caller, each)
-    paused = advise(world.store, world.snapshot(thread), NextMove())
-
-    assert not waiting.is_usual
-    assert f": `uwf thread answer {leaves[0]}`" in waiting.text
-    assert waiting.text.endswith("; 2 more wait")
-    assert paused.text.startswith(f"branch {leaves[-1]} is paused: `uwf thread resume")
 
 
 def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) -> None:

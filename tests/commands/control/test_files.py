@@ -24,11 +24,9 @@ from uwf_git.commands.control.files import (
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
-from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 
 
@@ -98,25 +96,6 @@ def test_the_files_of_then_are_opened_in_a_work_tree(
     assert git("status", "--short", cwd=into) == "?? new\n"
     with refuses("path-in-use"):
         open_files(found, found.after, str(into))
-
-
-def test_a_fork_goes_on_with_the_files_of_then(
-    world: World, git: Git, thread: ThreadId, tmp_path: Path
-) -> None:
-    new = world.new_id()
-    into = str(tmp_path / "fork")
-    request = ForkRequest(thread, "1")
-    _, path = fork_with_files(world.store, world.caller, request, thread=new, into=into)
-    assert path == into == find_workdir(world.store, new)
-    world.step(new, edits(lambda place: (place / "new").write_text("another\n")))
-    assert changed(world, new, "2") == ["new +1 -1"]
-    assert files_of(world, new)[0] == files_of_step(world, thread, "1")
-    assert (world.place / "new").read_text() == "two\n"
-    assert not verify(world.store, []).troubles
-
-
-def files_of_step(world: World, thread: ThreadId, step: str) -> str:
-    return find_files(world.store, world.caller.environ, thread, step).after
 
 
 def test_a_thread_without_files_says_why(world: World, git: Git) -> None:

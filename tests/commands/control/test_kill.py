@@ -18,6 +18,7 @@ from uwf_git.commands.control.steer import (
     patch_thread,
     pause_thread,
     resume_thread,
+    retry_thread,
 )
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
@@ -27,7 +28,7 @@ from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, lock_stop
+from uwf_git.store.threads.lock import ThreadBusy
 
 
 def test_unknown_thread_cannot_be_killed(world: World) -> None:
@@ -71,19 +72,6 @@ def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
     assert snapshot.record.status == "killed"
     events = [each.record.event for each in walk_history(world.store, snapshot.commit.oid)]
     assert events == ["kill", "pause", "start"]
-
-
-def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
-    thread = world.begun()
-
-    with lock_stop(world.store, thread, since_ms=1):
-        with pytest.raises(ThreadBusy) as caught:
-            world.step(thread)
-        with pytest.raises(ThreadBusy):
-            kill_thread(world.store, world.caller, thread)
-
-    assert "it is being ended" in str(caught.value.hint)
-    assert world.step(thread).status == "ready"
 
 
 JSON = st.recursive(
@@ -132,16 +120,19 @@ def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World)
     asked = world.start("human")
     world.step(asked)
 
-    def hint(thread: str) -> str:
+    def hint(thread: str, verb: Callable[..., object] = resume_thread) -> str:
         with pytest.raises(WrongStatus) as caught:
-            resume_thread(world.store, world.caller, thread)
+            verb(world.store, world.caller, thread)
         return str(caught.value.hint)
 
     assert "uwf thread step" in hint(thread)
+    assert "uwf thread step" in hint(thread, retry_thread)
     assert "uwf thread answer" in hint(asked)
     with pytest.raises(TurnFailed):
         world.step(thread, fails())
     assert "uwf thread retry" in hint(thread)
+    pause_thread(world.store, world.caller, thread)
+    assert "uwf thread resume" in hint(thread, retry_thread)
 
 
 def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:

@@ -57,19 +57,6 @@ def test_pause_while_a_step_is_under_way_comes_first_and_lasts(world: World) -> 
     assert messages(world) == []
 
 
-def test_pause_and_resume_while_a_step_is_under_way_leave_it_as_it_was(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        pause(world, thread)
-        resume(world, thread)
-        return content_player(turn)
-
-    assert world.step(thread, play).status == "ready"
-    assert events(world, thread) == ["start", "pause", "resume", "step"]
-    assert messages(world) == []
-
-
 def test_try_that_fails_under_a_pause_is_recorded_and_the_pause_lasts(world: World) -> None:
     thread = world.begun()
 
@@ -276,19 +263,6 @@ def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
     other.fetch()
     assert site.refs("threads") == other.refs("threads")
     assert events(site.world, thread) == ["start", "step", "pause", "step"]
-
-
-def test_pause_that_was_fetched_by_plain_git_counts_before_the_next_step(
-    sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
-) -> None:
-    site, other, thread = sites
-    pause(other.world, thread)
-    other.push()
-    git("fetch", "--quiet", "origin", cwd=site.path)
-    site.world.reopen()
-
-    with pytest.raises(ThreadNotReady, match="is paused"):
-        site.world.step(thread, command="mine")
 
 
 def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(

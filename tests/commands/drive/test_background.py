@@ -1,7 +1,6 @@
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,29 +50,6 @@ def world(world: World) -> World:
     environ = {**os.environ, **world.caller.environ}
     world.caller = world.caller._replace(environ=environ, cwd=str(world.place))
     return world
-
-
-def test_driver_has_the_right_to_drive_when_it_is_started(world: World) -> None:
-    thread = begun(world, f"until [ -e go ]; do sleep 0.01; done; {ANSWER}")
-    looks: list[str] = []
-
-    def sleep(seconds: float) -> None:
-        looks.append((find_driver(world.store, thread) or {}).get("role", ""))
-        threading.Event().wait(seconds)
-
-    driver = start(world, thread[:20], sleep=sleep)
-
-    # Once the agent plays there is nothing more to wait for.
-    assert looks.count("writer") <= 1
-    holder = find_driver(world.store, thread)
-    assert holder is not None
-    assert (holder["pid"], holder["role"]) == (driver.pid, "writer")
-    assert driver == Driver(
-        world.snapshot(thread).record.workflow, thread, driver.pid, log_path(world.store, thread)
-    )
-    (world.place / "go").touch()
-    until_free(world, thread)
-    assert world.snapshot(thread).record.status == "completed"
 
 
 def test_thread_that_has_split_is_driven_in_the_background(world: World) -> None:

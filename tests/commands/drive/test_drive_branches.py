@@ -23,18 +23,6 @@ def wide(width: int, *, passes: int = 3, more: str = "") -> str:
     return f"name: wide\ndescription: Many.\nroot:\n  type: parallel\n  nodes:\n{loops}"
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
-def test_a_drive_takes_no_more_steps_than_it_may(world: World, jobs: int) -> None:
-    thread = world.begun(wide(4))
-
-    driven, done = drive(world, thread, script(), jobs=jobs, max_steps=5)
-
-    assert (driven.stopped, driven.steps, len(done)) == ("max-steps", 5, 5)
-    driven, done = drive(world, thread, script(), jobs=jobs)
-    assert (driven.stopped, driven.steps, len(done)) == ("end", 7, 8)
-    assert_sound(world, thread)
-
-
 def test_no_more_agents_are_at_work_than_jobs(world: World) -> None:
     thread = world.begun(wide(4, passes=1))
     lock, now, most = threading.Lock(), 0, 0
@@ -148,18 +136,6 @@ root:
 """
 
 
-def test_a_conflict_of_a_loser_is_none_of_the_thread(world: World) -> None:
-    inner = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
-    thread = world.begun(RACE % inner)
-    for _ in range(2):
-        world.step(thread, script())
-
-    driven, done = drive(world, thread, script(one={"v": 1}, two={"v": 2}))
-
-    assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
-    assert_sound(world, thread)
-
-
 def test_a_loser_that_waits_for_a_person_holds_nobody(world: World) -> None:
     thread = world.begun(RACE % "{type: agent, agentId: one}" + "agentOverrides: {one: human}\n")
 
@@ -194,22 +170,3 @@ def test_an_error_of_the_program_ends_all_agents(world: World) -> None:
         drive(world, thread, play, jobs=2)
 
     assert drive(world, thread, script())[0].stopped == "end"
-
-
-def test_a_map_of_nothing_is_joined_at_once(world: World) -> None:
-    thread = world.begun("""\
-name: none
-description: No items.
-initialState: {list: []}
-root:
-  type: sequential
-  nodes:
-    - {type: map, over: state.list, output: found, nodes: [{type: agent, agentId: one}]}
-    - {type: agent, agentId: two}
-""")
-
-    driven, done = drive(world, thread, script())
-
-    assert (driven.stopped, done) == ("end", ["map: no branch", "two"])
-    assert world.snapshot(thread).get_present().state["found"] == []
-    assert_sound(world, thread)

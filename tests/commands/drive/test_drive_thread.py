@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, fails
+from commands.world import World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import pause_thread, resume_thread
@@ -79,6 +79,20 @@ def in_turn(*players: Player) -> Player:
 def limited(until: int) -> Player:
     """Make a player that hits a limit which ends then."""
     return fails("usage limit", kind="usage-limit", left=StepFiles(reset_at=until))
+
+
+def test_failure_ends_the_drive_and_keeps_the_steps_before_it(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    driven = drive(thread, in_turn(says({"text": "x"}), fails("no key")))
+
+    assert (driven.stopped, driven.steps, driven.last.role) == ("failed", 1, "checker")
+    assert driven.last.status == "failed"
+    assert driven.failure is not None
+    assert driven.failure.message == "checker failed (nobody): no key"
+    assert world.snapshot(thread).record.depth == 1
+    with pytest.raises(ThreadNotReady, match="has failed"):
+        drive(thread)
 
 
 def test_failure_is_tried_again_after_a_wait_that_grows(world: World, drive: Drives) -> None:
@@ -192,6 +206,16 @@ def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
     assert (driven.last.status, driven.waiting) == ("waiting", Waiting("checker"))
     with pytest.raises(ThreadNotReady, match="waits for a person"):
         drive(thread, wait=True)
+
+
+def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
+    until = world.caller.now_ms() + 3_600_000
+
+    driven = drive(world.begun(), limited(until))
+
+    assert (driven.stopped, driven.last.status) == ("waiting", "waiting")
+    assert driven.waiting == Waiting("writer", until)
+    assert drive.slept == []
 
 
 def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, drive: Drives) -> None:

@@ -27,14 +27,6 @@ def find(world: World, thread: ThreadId, text: str) -> Snapshot:
     return find_fork_point(world.store, get_head(world.store, thread), text)
 
 
-@pytest.mark.parametrize(("number", "event"), [("0", "start"), ("1", "step"), ("2", "step")])
-def test_number_means_the_commit_of_that_step(
-    number: str, event: str, world: World, thread: ThreadId
-) -> None:
-    record = find(world, thread, number).record
-    assert (record.event, record.depth) == (event, int(number))
-
-
 def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
     start = find(world, thread, "0").commit.oid
     other = world.snapshot(thread).commit.parents[0]

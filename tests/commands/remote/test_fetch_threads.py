@@ -17,31 +17,6 @@ from uwf_git.store.store import open_store
 STRANGER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 
 
-def test_only_the_named_thread_is_fetched(world: World, hub: Path) -> None:
-    site, thread = share(world, str(hub))
-    other = world.start()
-    site.push()
-    b = empty(world, str(hub), name="b")
-
-    assert b.fetch("origin", thread).failure() is None
-
-    assert set(b.refs()) == {f"threads/{thread}"}
-    before = b.refs("uwf/remotes/origin/threads")
-    b.fetch("origin", other)
-    site.end(thread)
-    site.step(other)
-    site.push()
-    fetched = b.fetch("origin", thread)
-    assert [each.event for each in fetched.reconciled] == ["archived"]
-    assert set(b.refs()) == {f"archive/{thread}", f"threads/{other}"}
-    assert b.find(f"threads/{other}") != site.find(f"threads/{other}")
-    # What is tracked of others stays as well.
-    assert len(b.refs("uwf/remotes/origin/threads")) == len(before)
-    assert b.fetch("origin", thread).unchanged == 1
-    assert b.fetch().failure() is None
-    assert b.refs() == site.refs()
-
-
 def step(site: Site, thread: ThreadId, *, twice: bool = False) -> None:
     """Take a step, or the first, which lists two files, and the one that splits."""
     site.world.reopen()

@@ -28,7 +28,6 @@ from uwf_git.commands.split.family import (
     find_isolation,
     find_owner,
     list_present_descendants,
-    name_branch,
 )
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -68,15 +67,6 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     assert world.store.refs.create(f"refs/threads/{first}", tip)
     assert first in family
     assert first not in stranger
-
-
-def test_branch_is_named_by_its_numbers_and_its_node(world: World) -> None:
-    thread = nested(world)
-    second = branch_of(world, thread, 1)
-
-    assert name_branch(world.store, thread) == ""
-    assert name_branch(world.store, second) == "1 each: b"
-    assert name_branch(world.store, branch_of(world, second, 0)) == "1.0 one"
 
 
 def test_steps_before_a_branch_are_counted_from_the_inside(world: World) -> None:

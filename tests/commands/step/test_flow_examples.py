@@ -22,6 +22,31 @@ def begin(world: World, name: str, **state: object) -> ThreadId:
     return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
 
+def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
+    """The end of the inner loop does not end the outer one, as it did in adk-python#1376."""
+    thread = begin(world, "level-4")
+    statuses = iter(["BAD", "DONE", "DONE"])
+    left = iter([1, 0])
+
+    def play(turn: Turn) -> Played:
+        match turn.role:
+            case "planner":
+                return replied({"featuresRemaining": 2})
+            case "feature-picker":
+                return replied({"featuresRemaining": next(left), "currentFeatureStatus": "NEW"})
+            case "reviewer":
+                return replied({"currentFeatureStatus": next(statuses)})
+        return replied({})
+
+    driven, roles = drive(world, thread, play)
+
+    pass_1 = ["feature-picker", "coder", "reviewer", "coder", "reviewer"]
+    assert driven.stopped == "end"
+    assert roles == ["planner", *pass_1, "feature-picker", "coder", "reviewer"]
+    assert world.snapshot(thread).get_present().at == "0/1.2/1.1/0/1"
+    assert_sound(world, thread)
+
+
 def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) -> None:
     thread = begin(world, "coder-review-loop")
     told: list[tuple[str, object, object]] = []
@@ -63,4 +88,30 @@ def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) ->
     assert present.state["parallel_1"] == {"testResult": "ran code 2"}
     assert present.limits == {"maxExecutionTime": 600000}
     assert snapshot.get_start().payload["prompt"].startswith("后台循环")
+    assert_sound(world, thread)
+
+
+def test_for_each_feature_tests_and_documents_what_was_approved(world: World) -> None:
+    thread = begin(world, "for-each-feature")
+
+    def play(turn: Turn) -> Played:
+        match turn.role:
+            case "planner":
+                return replied({}, '["login", "logout"]', state={"currentFeatureIndex": 0})
+            case "reviewer":
+                return replied({"currentFeatureStatus": "APPROVED"})
+            case "doc-writer":
+                index = turn.present.state["currentFeatureIndex"]
+                return replied(
+                    {"currentFeatureIndex": index + 1, "currentFeatureStatus": "NEW"},
+                )
+        return replied({})
+
+    driven, roles = drive(world, thread, play)
+
+    feature = ["coder", "reviewer", "tester", "doc-writer", "parallel: 2 completed"]
+    assert driven.stopped == "end"
+    assert roles == ["planner", *feature, *feature]
+    state = world.snapshot(thread).get_present().state
+    assert (state["featureList"], state["currentFeatureIndex"]) == (["login", "logout"], 2)
     assert_sound(world, thread)

@@ -14,8 +14,7 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.steer import kill_thread, patch_thread, retry_thread
-from uwf_git.commands.turn.branches import begin_branch
+from uwf_git.commands.control.steer import patch_thread, retry_thread
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import UwfError
@@ -128,16 +127,6 @@ def test_one_thread(world: World, case: str) -> None:
     assert_sound(world, thread)
 
 
-def test_what_was_given_up_leaves_its_error_and_the_next_place_its_own_tries(world: World) -> None:
-    thread = world.begun(flow(SEQUENCE % ("", ", onError: continue")))
-
-    drive(world, thread, failing("one"))
-
-    present = world.snapshot(thread).get_present()
-    assert (present.state["error"], "one" in present.state) == ("one broke", False)
-    assert (present.attempts, present.failures, present.trying) == (0, 0, None)
-
-
 PARALLEL = """\
   type: parallel
   name: checks
@@ -162,28 +151,6 @@ def test_one_of_three_fails_and_a_retry_of_the_parent_finishes(world: World) -> 
     driven, again = drive(world, thread, script())
     assert driven.stopped == "end"
     assert sorted([*kept, *again]) == ["checks: 3 completed", "one", "three", "two"]
-    assert_sound(world, thread)
-
-
-def test_a_retry_of_the_parent_reaches_branches_of_branches(world: World) -> None:
-    thread = world.begun(
-        flow("""\
-  type: parallel
-  nodes:
-    - type: parallel
-      nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
-    - {type: agent, agentId: three}
-""")
-    )
-    for _ in range(4):
-        world.step(thread, failing("one", "three"))
-
-    retry_thread(world.store, world.caller, thread, hint="once more")
-
-    inner, third = branches(world, thread)
-    failed = [branches(world, inner)[0], third]
-    assert [log(world, each)[-1] for each in failed] == ["retry ready"] * 2
-    assert drive(world, thread, script())[0].stopped == "end"
     assert_sound(world, thread)
 
 
@@ -269,22 +236,6 @@ def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
         "kill killed",
         "attempt 0/1 failed",
     ]
-    assert_sound(world, thread)
-
-
-def test_a_branch_that_a_person_killed_counts_among_those_tolerated(world: World) -> None:
-    thread = world.begun(flow(PARALLEL % "onError: continue\n  tolerate: 1"))
-    world.step(thread)
-    begin_branch(world.store, world.snapshot(thread), 0)
-    kill_thread(world.store, world.caller, branches(world, thread)[0], reason="mine")
-
-    driven, _ = drive(world, thread, failing("two"))
-
-    assert (driven.stopped, driven.last.status) == ("failed", "split")
-    retry_thread(world.store, world.caller, thread)
-    driven, _ = drive(world, thread, script())
-    assert driven.stopped == "end"
-    assert world.snapshot(thread).get_present().state["errors"] == ["mine"]
     assert_sound(world, thread)
 
 
@@ -487,16 +438,6 @@ def test_a_state_of_more_than_a_mebibyte_is_a_failed_try(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_the_failed_try_is_of_the_kind_state(world: World) -> None:
-    thread = world.begun(flow(SEQUENCE % ("", "")))
-
-    driven, _ = drive(world, thread, script(one={"a": LARGE}))
-
-    assert driven.failure is not None
-    assert (driven.stopped, driven.failure.facts["kind"]) == ("failed", "state")
-    assert "1,048,576" in driven.failure.message
-
-
 def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -> None:
     thread = world.begun(flow(SEQUENCE % ("", "")))
     world.step(thread, command="human")
@@ -517,40 +458,6 @@ def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[s
         patch_thread(world.store, world.caller, thread, patch)
 
     assert log(world, thread) == ["start ready"]
-
-
-def test_iteration_is_dropped_from_results(world: World) -> None:
-    thread = world.begun("initialState: {iteration: 7}\n" + flow(SEQUENCE % ("", "")))
-
-    def play(turn: Turn) -> Played:
-        assert "iteration" not in turn.present.state
-        return replied({"iteration": 9, "a": 1}, state={"iteration": 8})
-
-    drive(world, thread, play)
-
-    assert "iteration" not in world.snapshot(thread).get_present().state
-    assert_sound(world, thread)
-
-
-def test_the_timeout_of_a_place_comes_before_its_agents(world: World) -> None:
-    thread = world.begun(
-        flow("""\
-  type: sequential
-  timeout: 90000
-  nodes:
-    - {type: agent, agentId: one, timeout: 1500}
-    - {type: agent, agentId: two}
-""")
-    )
-    told: list[float | None] = []
-
-    def play(turn: Turn) -> Played:
-        told.append(turn.timeout_s)
-        return replied({})
-
-    drive(world, thread, play)
-
-    assert told == [1.5, 90.0]
 
 
 def test_a_limit_stops_a_flow_before_the_step_beyond(world: World) -> None:

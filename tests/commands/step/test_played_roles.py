@@ -3,10 +3,8 @@
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World
-from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.names import ThreadId
@@ -97,21 +95,6 @@ def test_a_graph_runs_inside_a_flow_inside_a_graph(world: World) -> None:
     assert world.snapshot(middle).get_present().state["hole"] == {"depth": 3}
     assert world.snapshot(middle).get_present().state["own"] is True
     assert world.snapshot(branches(world, middle)[0]).get_start().payload["prompt"] == "dig deep"
-    assert_sound(world, thread)
-
-
-def test_a_result_that_does_not_fit_the_role_is_refused_and_taken_again(world: World) -> None:
-    thread = begun(world)
-    play = script(digger={"depth": 2}, closer={"good": "very"})
-
-    with refuses("meta-unfit", match="good") as caught:
-        drive(world, thread, play)
-
-    middle = caught.value.facts["thread"]
-    assert (caught.value.hint or "").startswith(f"`uwf thread poke {middle}")
-    poke_thread(world.store, world.caller, middle, hint="a boolean")
-    driven, done = drive(world, thread, script(closer={"good": True}))
-    assert (driven.stopped, done) == ("end", ["closer", "builder: 1 completed"])
     assert_sound(world, thread)
 
 

@@ -294,13 +294,3 @@ def test_what_an_agent_left_before_it_failed_is_kept(world: World) -> None:
     assert node(world, thread, attempt.payload["prompt"]).payload == "# You are writer"
     assert node(world, thread, attempt.payload["trace"]).payload == trace
     assert attempt.payload["resetAt"] == 4_000_000_000_000
-
-
-def test_commit_of_an_attempt_ends_with_the_end_of_the_log(world: World) -> None:
-    thread, _ = attempted(world, stderr=b"x" * 5000 + b"\nthe last line\n")
-
-    snapshot = world.snapshot(thread)
-
-    assert snapshot.subject == "writer: attempt 1 failed: exit status 7"
-    assert snapshot.body.endswith("the last line")
-    assert len(snapshot.body) < 2100

@@ -17,7 +17,6 @@ from uwf_git.commands.turn.branches import (
     begin_branch,
     check_ancestors,
     find_join_problem,
-    share_workdir,
 )
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import Refused, UwfError
@@ -25,7 +24,6 @@ from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.record import NewCommit, record_next
 
 
@@ -110,18 +108,6 @@ def test_a_branch_is_begun_once(split: Split) -> None:
     assert split.world.snapshot(first).commit.parents == (before,)
     assert split.world.snapshot(first).get_trunk() == split.thread
     assert split.tip.get_trunk() is None
-
-
-def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
-    store, (first, second) = split.world.store, split.children
-    place = str(split.world.place)
-    set_workdir(store, split.thread, place)
-    set_workdir(store, first, "/")
-
-    for child in (first, second):
-        share_workdir(store, split.thread, child)
-
-    assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
 
 
 # By its id.

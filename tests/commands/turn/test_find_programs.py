@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from refusing import refuses
 
@@ -23,21 +22,6 @@ def program(folder: Path, name: str) -> str:
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return name
-
-
-def test_programs_are_found_as_a_step_would_find_them(tmp_path: Path) -> None:
-    environ = {"PATH": os.environ["PATH"]}
-    agents: dict[str, dict[str, Any]] = {
-        "relative": {"command": f"./here/{program(tmp_path / 'here', 'one')} --x"},
-        "on its own path": {
-            "command": program(tmp_path / "there", "two"),
-            "env": {"PATH": str(tmp_path / "there")},
-        },
-        "with python": {"command": "uwf-mock script.yaml"},
-        "person": {"command": " human"},
-    }
-
-    assert find_missing_programs(agents, environ, str(tmp_path), NOTHING) == []
 
 
 def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:

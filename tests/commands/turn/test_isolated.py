@@ -20,7 +20,6 @@ from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import BranchStep
 from uwf_git.commands.turn.branches import begin_branch
@@ -221,18 +220,6 @@ def test_a_branch_in_another_store_has_a_worktree_of_the_directory_there(
     assert worktrees(other, git) == []
     # That of the first store is there still.
     assert len(worktrees(world, git)) == 2
-
-
-def test_a_fork_of_a_branch_works_in_the_project_itself(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
-    world.step(thread, fails())
-
-    forked = fork_thread(world.store, world.caller, ForkRequest(one), thread=world.new_id())
-
-    assert find_workdir(world.store, forked.thread) == str(world.place)
 
 
 def test_a_forgotten_work_directory_is_found_again(world: World, git: Git) -> None:

@@ -114,39 +114,6 @@ def test_depth_is_compared_with_the_state_where_the_one_before_is_unknown(
     ]
 
 
-@pytest.mark.parametrize("name", ["start.json", "head.json", "now.json", "nodes"])
-def test_missing_file_is_reported(name: str, store: Store, story: Story) -> None:
-    oids = forge(store, REF, {-1: holds(store, name, None)})
-
-    (found,) = troubles(store)
-    assert (found.message, found.commit) == (f"the commit has no {name}", oids[-1])
-
-
-@pytest.mark.parametrize("name", ["README", "nodes.json", "Start.json"])
-def test_file_that_does_not_belong_there_is_reported(name: str, store: Store, story: Story) -> None:
-    forge(store, REF, {1: holds(store, name, b"junk")})
-
-    assert messages(store) == [f"the commit has {name}, which does not belong there"]
-
-
-def test_file_with_another_mode_is_reported(store: Store, story: Story) -> None:
-    forge(store, REF, {1: holds(store, "now.json", b"x", mode=0o100755)})
-
-    assert messages(store) == ["now.json has mode 100755, and must have 100644"]
-
-
-def test_files_that_are_not_those_of_their_nodes_are_reported(store: Store, story: Story) -> None:
-    start = story.snapshot.get_start().hash
-    both = also(holds(store, "start.json", b"{}"), holds(store, "head.json", b"{}"))
-    oids = forge(store, REF, {0: both})
-
-    told = [each.message for each in troubles(store) if each.commit == oids[0]]
-    assert told == [
-        f"head.json is not the file of node {start}",
-        f"start.json is not the file of node {start}",
-    ]
-
-
 NO_PRESENTS = [
     (b"{}", "KeyError: 'workflow'"),
     (b"", "Expecting value"),

@@ -17,7 +17,7 @@ from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story
 
 from uwf_git.commands.verify.history import Finding
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, META, ROLE, STEP, TEXT, reference
+from uwf_git.model.builtin import AGENT_CONFIG, META, ROLE, STEP, TEXT, reference
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes.tree import encode_node
@@ -75,15 +75,6 @@ def test_node_under_another_name_is_reported(store: Store, story: Story) -> None
     (found,) = troubles(store)
     assert found.message == f"node {NOWHERE} holds other content: its name would be {note.hash}"
     assert (found.ref, found.commit, found.node) == (REF, oids[-1], NOWHERE)
-
-
-def test_node_that_loses_a_letter_is_reported(store: Store, story: Story) -> None:
-    head = story.snapshot.get_head_node()
-    content = encode_node(head)[1].replace(b'"checker"', b'"checkes"')
-    forge(store, REF, {-1: holds(store, place(head.hash), content)})
-
-    told = [each for each in troubles(store) if each.node == head.hash]
-    assert "holds other content" in told[0].message
 
 
 GARBAGE = [
@@ -172,15 +163,6 @@ def test_type_that_is_no_schema_is_reported(store: Store, story: Story) -> None:
     forge(store, REF, {-1: brings(store, lone)})
 
     assert messages(store) == [f"node {lone.hash} has the type {head}, which is no schema"]
-
-
-def test_builtin_types_have_to_be_there_as_well(store: Store, story: Story) -> None:
-    text = next(node for node in BUILTIN_NODES if node.hash == TEXT)
-    forge(store, REF, {number: holds(store, place(text.hash), None) for number in range(3)})
-
-    told = messages(store)
-    assert told
-    assert all(f"refers to its type {TEXT}, which is not in" in each for each in told)
 
 
 def test_payload_that_breaks_its_schema_is_reported_with_the_place(
@@ -302,17 +284,6 @@ def test_suffix_that_is_not_of_the_form_is_reported(store: Store, story: Story) 
         f"{path} has the wrong suffix for what it holds"
         for path in (place(note.hash), place(person.hash, ".md"))
     )
-
-
-def test_node_that_is_damaged_is_reported_once_for_all_refs(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    bad = holds(store, place(NOWHERE), b"bad")
-    for thread in (THREAD, OTHER):
-        Story(store, clock, thread).step()
-        forge(store, ACTIVE + thread, {-1: bad})
-
-    assert [each.node for each in troubles(store)] == [NOWHERE]
 
 
 def test_consequences_of_a_damaged_node_are_not_reported_as_well(

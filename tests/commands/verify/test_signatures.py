@@ -236,18 +236,6 @@ def test_steps_may_be_signed_by_gpg(
 
 
 @needs_ssh
-def test_signatures_are_the_same_after_a_push(signing: World, tmp_path: Path, git: Git) -> None:
-    live(signing)
-    before = told(signing)
-    copy = tmp_path / "copy.git"
-    git("clone", "--quiet", "--mirror", signing.store.path, copy, cwd=tmp_path)
-    shutil.copy(Path(signing.store.path, "config"), copy / "config")
-    signing.store = signing.store._replace(path=str(copy))
-    signing.reopen()
-    assert told(signing) == before
-
-
-@needs_ssh
 def test_process_signs_as_the_settings_of_its_user_say(
     world: World, key: Path, tmp_path: Path
 ) -> None:

@@ -17,16 +17,14 @@ from commands.world import World, content_player, fails
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.making import check_person
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
-from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.record import read_standing
 from uwf_git.store.threads.snapshot import read_snapshot
 
 SOON_MS = 1_760_000_100_000
-NEVER_MS = 4_000_000_000_000
 
 
 def fail(world: World, thread: ThreadId, **said: Any) -> None:
@@ -58,34 +56,6 @@ def steered(world: World) -> ThreadId:
     world.step(thread, play)
     resume_thread(store, caller, thread)
     return thread
-
-
-def test_waits_and_what_ends_them_are_right(world: World) -> None:
-    set_config(f"{world.store.path}/config", "uwf.retries", "1")
-    world.reopen()
-    store, caller = world.store, world.caller
-    thread = world.start("human", workflow=world.put().workflow)
-    world.step(thread)
-    pause_thread(store, caller, thread)
-    resume_thread(store, caller, thread)
-
-    other = world.start()
-    fail(world, other, left=StepFiles(reset_at=NEVER_MS))
-    pause_thread(store, caller, other)
-    resume_thread(store, caller, other)
-    resume_thread(store, caller, other)
-    fail(world, other, left=StepFiles(reset_at=world.caller.now_ms()))
-    # Its limit is over; a person takes it from there.
-    world.step(other, command="human")
-    assert world.snapshot(other).record.event == "wait"
-
-    third = world.start()
-    fail(world, third, left=StepFiles(reset_at=world.caller.now_ms()))
-    fail(world, third)
-    fail(world, third, kind="interrupted")
-    world.step(third)
-
-    assert messages(world) == []
 
 
 FAILED, READY, PAUSED = (f"Uwf-Status: {each}" for each in ("failed", "ready", "paused"))

@@ -9,7 +9,6 @@ from commands.forging import (
     also,
     find_blob,
     forge,
-    holds,
     messages,
     place,
     points,
@@ -34,15 +33,14 @@ from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
-from uwf_git.model.builtin import STEP, TEXT
+from uwf_git.model.builtin import STEP
 from uwf_git.model.names import NodeHash, ThreadId, encode_u64
 from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, get_head
+from uwf_git.store.threads.heads import ACTIVE, get_head
 from uwf_git.store.threads.history import preserve_commit
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
@@ -282,17 +280,6 @@ def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread
     assert f"`uwf thread fork {thread} --at {oids[-1]}`" in found.hint
 
 
-def test_workflow_that_was_rewritten_is_settled_by_a_fetch(world: World, thread: ThreadId) -> None:
-    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
-    ref = "refs/workflows/demo"
-    before = tip_of(world.store, ref)
-    world.store.refs.create("refs/uwf/remotes/origin/workflows/demo", before)
-    forge(world.store, ref, {0: says("demo: put", "demo: forged")})
-    world.reopen()
-    hints = [each.hint for each in verify(world.store, []).notes]
-    assert hints == ["`uwf fetch origin` says what to do"]
-
-
 def test_what_is_lost_is_not_said_to_have_gone_another_way(world: World, thread: ThreadId) -> None:
     set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
     tip = tip_of(world.store, ACTIVE + thread)
@@ -301,31 +288,6 @@ def test_what_is_lost_is_not_said_to_have_gone_another_way(world: World, thread:
     world.reopen()
     (found,) = troubles(world)
     assert "is missing" in found.message
-
-
-def test_thread_behind_or_before_a_remote_is_no_trouble(world: World, thread: ThreadId) -> None:
-    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
-    world.reopen()
-    tip = tip_of(world.store, ACTIVE + thread)
-    world.store.refs.create(f"refs/uwf/remotes/origin/threads/{thread}", tip)
-    world.step(thread)
-    assert messages(world) == []
-
-    now = tip_of(world.store, ACTIVE + thread)
-    world.store.refs.advance(ACTIVE + thread, seen=now, to=tip)
-    world.store.refs.advance(f"refs/uwf/remotes/origin/threads/{thread}", seen=tip, to=now)
-    assert messages(world) == []
-
-
-def test_what_two_refs_share_is_looked_at_once(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    for text in ("one", "two"):
-        story.step(text=text)
-    alone = verify(store, []).checked
-    preserve_commit(store, THREAD, story.head.commit)
-
-    assert verify(store, []).checked == alone
-    assert (alone.threads, alone.commits) == (1, 3)
 
 
 def test_forged_head_of_a_thread_that_was_looked_at_already_is_reported(
@@ -344,19 +306,3 @@ def test_only_what_is_named_is_looked_at(world: World, thread: ThreadId) -> None
     assert messages(world, thread) == []
     assert messages(world, "demo") == ["Uwf-Event is pot, and must be put or rollback or remove"]
     assert len(messages(world)) == 1
-
-
-def test_nodes_put_by_hand_are_looked_at(world: World) -> None:
-    put_payload(world.store, world.caller, "Text", "a note")
-    name = build_node(TEXT, "a note", timestamp=0).hash
-    forge(world.store, NODES_REF, {-1: holds(world.store, place(name, ".md"), b"other")})
-
-    (found,) = troubles(world)
-    assert (found.ref, found.node) == (NODES_REF, name)
-
-
-def test_archive_is_looked_at(store: Store, clock: Callable[[], int]) -> None:
-    tell_small_story(store, clock)
-    forge(store, ARCHIVE + THREAD, {0: says("Uwf-Depth: 0", "Uwf-Depth: 3")})
-
-    assert {each.ref for each in troubles(store)} == {ARCHIVE + THREAD}
