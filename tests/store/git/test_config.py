@@ -171,19 +171,6 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(
         assert "\n" not in error.message  # noqa: PT017 - either of two answers is right
 
 
-FLAGS = ["true", "TRUE", "yes", "On", "1", "2", "-1", "1k", "false", "no", "OFF", "0", "0k", "00"]
-
-
-@pytest.mark.parametrize("default", [False, True])
-@pytest.mark.parametrize("value", FLAGS)
-def test_a_flag_is_what_git_takes_it_for(
-    config: str, git: Git, value: str, *, default: bool
-) -> None:
-    set_config(config, "uwf.fsync", value)
-    told = git("config", "--file", config, "--type=bool", "uwf.fsync", cwd=Path(config).parent)
-    assert read_config_file(config).get_flag("uwf.fsync", default=default) is (told == "true\n")
-
-
 @pytest.mark.parametrize("edit", [set_config, add_config])
 def test_a_change_killed_anywhere_is_made_or_not_begun(
     config: str, git: Git, edit: Callable[[str, str, str], None]
