@@ -102,3 +102,9 @@ def test_what_is_no_workflow_is_told_every_time(store: Store, clock: Callable[[]
             get_workflow(snapshot, AGENT.hash)
         with pytest.raises(MissingNode):
             get_workflow(snapshot, NodeHash("0000000000000"))
+
+
+def test_turn_began_where_its_record_says(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    paused = snapshot._replace(record=snapshot.record._replace(turn="1" * 40))
+    assert (snapshot.turn_start, paused.turn_start) == (snapshot.commit.oid, "1" * 40)
