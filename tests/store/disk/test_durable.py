@@ -17,6 +17,7 @@ from uwf_git.store.disk.durable import (
     Stamp,
     add_files,
     is_settled,
+    read_stamp,
     replace_file,
     sync_folder,
     write_temporary,
@@ -115,6 +116,13 @@ def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         replace_file(str(tmp_path / "folder"), b"content")
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_the_temporary_file_may_lie_elsewhere(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    replace_file(str(tmp_path / "file"), b"content", temporary_in=str(elsewhere))
+    assert os.listdir(elsewhere) == []
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "file"]
 
 
 def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path) -> None:
@@ -240,6 +248,12 @@ def test_stamp_is_settled_when_its_tick_is_over(
 ) -> None:
     for mtime_ns, ctime_ns in ((1, changed_ns), (changed_ns, 1)):
         assert is_settled(Stamp(1, 1, 1, mtime_ns, ctime_ns), now_ns=now_ns) is settled
+
+
+def test_stamp_of_nothing(tmp_path: Path) -> None:
+    assert read_stamp(str(tmp_path / "none")) is None
+    assert read_stamp(str(tmp_path / "none" / "below")) is None
+    assert is_settled(None, now_ns=0)
 
 
 def test_every_file_and_folder_is_forced_before_the_folder_above(tmp_path: Path) -> None:
