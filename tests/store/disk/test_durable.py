@@ -17,7 +17,6 @@ from uwf_git.store.disk.durable import (
     Stamp,
     add_files,
     is_settled,
-    read_stamp,
     replace_file,
     sync_folder,
     write_temporary,
@@ -248,12 +247,6 @@ def test_stamp_is_settled_when_its_tick_is_over(
 ) -> None:
     for mtime_ns, ctime_ns in ((1, changed_ns), (changed_ns, 1)):
         assert is_settled(Stamp(1, 1, 1, mtime_ns, ctime_ns), now_ns=now_ns) is settled
-
-
-def test_stamp_of_nothing(tmp_path: Path) -> None:
-    assert read_stamp(str(tmp_path / "none")) is None
-    assert read_stamp(str(tmp_path / "none" / "below")) is None
-    assert is_settled(None, now_ns=0)
 
 
 def test_every_file_and_folder_is_forced_before_the_folder_above(tmp_path: Path) -> None:
