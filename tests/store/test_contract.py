@@ -10,9 +10,6 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.store.lookup.lookup import NodeLookup, put_nodes
 from uwf_git.store.threads.heads import (
-    ACTIVE,
-    ARCHIVE,
-    Head,
     HeadMoved,
     NoSuchThread,
     ThreadExists,
@@ -61,16 +58,6 @@ def test_of_two_steps_from_one_head_the_second_learns_that_it_lost(
     with pytest.raises(HeadMoved, match=THREAD):
         advance_head(backend.settle(), seen, late)
     assert get_head(backend.store, THREAD) == winner
-
-
-def test_ending_moves_the_head_to_the_archive(backend: Backend, clock: Clock) -> None:
-    story = Story(backend.store, clock)
-    story.store = backend.settle()
-    head = story.end()
-    store = backend.settle()
-    assert get_head(store, THREAD) == Head(THREAD, head.commit, archived=True)
-    assert store.refs.find(ACTIVE + THREAD) is None
-    assert store.refs.find(ARCHIVE + THREAD) == head.commit
 
 
 def test_refs_are_created_moved_and_deleted_only_from_what_was_seen(

@@ -17,7 +17,6 @@ from uwf_git.store.disk.durable import (
     Stamp,
     add_files,
     is_settled,
-    make_folder,
     replace_file,
     sync_folder,
     write_temporary,
@@ -118,6 +117,13 @@ def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["folder"]
 
 
+def test_the_temporary_file_may_lie_elsewhere(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    replace_file(str(tmp_path / "file"), b"content", temporary_in=str(elsewhere))
+    assert os.listdir(elsewhere) == []
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "file"]
+
+
 def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path) -> None:
     path = tmp_path / "file"
     found = set()
@@ -128,16 +134,6 @@ def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path)
         found.add(path.read_bytes())
     # The rename is the last change, so there is no moment for a kill after it.
     assert (found, path.read_bytes()) == ({b"old"}, b"new")
-
-
-def test_a_folder_is_durable_with_all_that_were_made_above_it(
-    tmp_path: Path, synced: list[str]
-) -> None:
-    make_folder(str(tmp_path / "a" / "b" / "c"), durable=True)
-    assert set(synced) == {str(tmp_path), f"{tmp_path}/a", f"{tmp_path}/a/b"}
-    synced.clear()
-    make_folder(str(tmp_path / "a" / "b" / "c"), durable=True)
-    assert synced == [f"{tmp_path}/a/b"]
 
 
 def test_content_is_on_the_disk_before_it_has_its_name(

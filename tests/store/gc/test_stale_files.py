@@ -35,8 +35,6 @@ def leave(path: str | Path, *, is_old: bool = True) -> Path:
     [
         ".tmp_0123",
         "objects/tmp_obj_0123",
-        "objects/info/commit-graph.lock",
-        "uwf/ref-locks/.tmp_0123",
         "uwf-workdirs/.tmp_0123",
     ],
 )

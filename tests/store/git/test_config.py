@@ -33,6 +33,13 @@ from uwf_git.store.git.config import (
 values = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 
 
+TREACHEROUS = [
+    "", " ", "\t", "a\nb", "\n", "\r", "a\r\n", 'say "hi"', "\\", "\\n", "a\\", '\\"', "a # b",
+    " lead", "trail ", "tab\there", "\x0b\x0c\x1c\x85\u2028\u2029", "é😀", "[section]", "a = b",
+    "; c", "\b", "'", "$HOME `id`", "x" * 5000,
+]  # fmt: skip
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     """Return a path where a config may be."""
@@ -57,11 +64,19 @@ def as_we_see(path: str | Path) -> dict[str, list[str]]:
     return read_config_file(str(path)).values
 
 
+@pytest.mark.parametrize("value", TREACHEROUS, ids=ascii)
+def test_a_value_that_we_set_is_read_by_git_and_by_us(config: str, value: str) -> None:
+    set_config(config, "uwf.agent", value)
+    assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [value]}
+
+
 @pytest.mark.parametrize(
     "before",
     [
         "",
         "[uwf]\n",
+        "[uwf]",
+        "[core]\n\tbare = true\n[uwf]\n\tx=1",
         "[uwf]\n\n[core]\n\tbare = true\n",
         "[uwf.agent]\n\tx = 1\n",
         '[core]\n\tx = "a\\\n[uwf]"\n',
@@ -169,19 +184,6 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(
     except BadConfig as error:
         assert error.message.startswith(f"{path} is not a git config file: ")  # noqa: PT017 - as below
         assert "\n" not in error.message  # noqa: PT017 - either of two answers is right
-
-
-FLAGS = ["true", "TRUE", "yes", "On", "1", "2", "-1", "1k", "false", "no", "OFF", "0", "0k", "00"]
-
-
-@pytest.mark.parametrize("default", [False, True])
-@pytest.mark.parametrize("value", FLAGS)
-def test_a_flag_is_what_git_takes_it_for(
-    config: str, git: Git, value: str, *, default: bool
-) -> None:
-    set_config(config, "uwf.fsync", value)
-    told = git("config", "--file", config, "--type=bool", "uwf.fsync", cwd=Path(config).parent)
-    assert read_config_file(config).get_flag("uwf.fsync", default=default) is (told == "true\n")
 
 
 @pytest.mark.parametrize("edit", [set_config, add_config])

@@ -17,7 +17,7 @@ from uwf_git.store.lookup.index import NO_ADVICE, Advice, NodeIndex
 from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, put_nodes
 from uwf_git.store.refs.refs import BadPackedRefs
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.heads import ACTIVE
 
 NOWHERE = build_node(TEXT, "nobody has this", timestamp=0).hash
 NOTES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(20)]
@@ -42,24 +42,6 @@ def tell(store: Store, clock: Callable[[], int], ends: str) -> list[Story]:
     for story in stories:
         story.step(text=f"only in {story.thread}")
     return stories
-
-
-def tips(store: Store) -> dict[str, str]:
-    with closing(sqlite3.connect(path_of(store))) as connection:
-        return dict(connection.execute("SELECT ref, tip FROM source"))
-
-
-def test_it_catches_up_with_each_step_and_follows_into_the_archive(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    for number in range(3):
-        story.step(text=f"step {number}")
-        assert likely(store, story.snapshot.get_head_node())[0] == ACTIVE + THREAD
-    story.end()
-    assert likely(store, story.snapshot.get_head_node()) == (ACTIVE + THREAD, ARCHIVE + THREAD)
-    assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
-    assert tips(store)[ARCHIVE + THREAD] == story.head.commit
 
 
 def test_what_could_not_be_read_is_named_and_looked_at_again(

@@ -22,7 +22,7 @@ from refusing import refuses
 from store.story import signed
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, TEXT
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.gc.tidy import pack_refs
@@ -373,6 +373,12 @@ def message_of(store: Store) -> bytes:
     return read_commit(store.objects, commit).message
 
 
+def test_the_built_in_nodes_are_there_before_anything_was_put(store: Store) -> None:
+    assert NodeLookup(store).find(META) == META_NODE
+    assert list(list_nodes(store)) == []
+    assert NodeLookup(store).resolve(META[:12]) == META
+
+
 def test_put_nodes_are_listed_and_described(store: Store) -> None:
     assert put_nodes(store, (node for node in (ONE, TWO)), signed(0))
     assert set(list_nodes(store)) == {*BUILTIN, ONE.hash, TWO.hash}
@@ -475,6 +481,15 @@ def test_nodes_put_by_hand_come_first_and_the_newest_threads_before_the_older(
 ) -> None:
     write(store, [*reversed(REFS), "refs/heads/main", "refs/uwf/remotes/o/threads/x"])
     assert list(list_root_refs(store)) == REFS
+
+
+def test_loose_ones_are_listed_with_what_they_point_at(store: Store) -> None:
+    oids = write(store, [*REFS, "refs/heads/main"])
+    for name, content in (("broken", "no id"), (f"{NEW}.lock", "1" * 40)):
+        with open(f"{store.path}/refs/threads/{name}", "w", encoding="ascii") as file:
+            file.write(content)
+    assert list(list_loose_roots(store)) == [(ref, oids[ref]) for ref in REFS]
+    assert list(list_packed_roots(store)) == []
 
 
 def test_packed_ones_are_listed_with_what_they_point_at(store: Store) -> None:

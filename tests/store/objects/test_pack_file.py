@@ -3,8 +3,10 @@
 import gc
 import os
 import random
+import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -309,6 +311,35 @@ def test_what_this_process_wrote_is_not_read_again(
     monkeypatch.setattr("builtins.open", refuse)
     for each in (store.objects, DurableObjects(f"{store.path}/objects")):
         assert [each[obj.id] for obj in objects] == objects
+
+
+def replace_in_place(pack: str, _objects: list[ShaFile]) -> None:
+    path = Path(pack + ".pack")
+    path.chmod(0o644)
+    path.write_bytes(bytes(len(path.read_bytes())))
+    os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda pack, _objects: remove(pack),
+        lambda pack, _objects: shutil.rmtree(os.path.dirname(pack)),
+        replace_in_place,
+    ],
+    ids=["removed", "folder gone", "other content"],
+)
+def test_what_is_gone_from_the_disk_is_gone_when_the_store_is_opened_again(
+    tmp_path: Path, how: Callable[[str, list[ShaFile]], None]
+) -> None:
+    objects = some(3)
+    place = tmp_path / "pack"
+    place.mkdir()
+    pack = write(place, *objects)
+    assert has(open_pack_folder(str(place)), *objects)
+    how(pack, objects)
+    folder = open_pack_folder(str(place))
+    assert [folder.find(obj.id) for obj in objects] == [None] * 3
 
 
 def test_memory_is_limited(tmp_path: Path) -> None:

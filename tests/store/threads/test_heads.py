@@ -15,6 +15,7 @@ from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
     Head,
+    NoSuchThread,
     find_head,
     get_head,
     list_threads,
@@ -48,6 +49,13 @@ def test_ambiguous_prefix_names_some_of_many_matches(store: Store) -> None:
     with_threads(store, *(f"01J000{number:020d}" for number in range(25)))
     with refuses("ambiguous-thread", match=r"^25 threads begin with 01J: .* and 15 more$"):
         resolve_thread(store, "01J")
+
+
+@pytest.mark.parametrize("text", [B1, "02", B1[:10] + "0"])
+def test_unknown_thread_is_named(store: Store, text: str) -> None:
+    with_threads(store, A1)
+    with pytest.raises(NoSuchThread, match=text):
+        resolve_thread(store, text)
 
 
 class _Interrupted(Refs):

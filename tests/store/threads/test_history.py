@@ -5,8 +5,11 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from store.story import THREAD, Story
+from store.story import THREAD, Story, signed
 
+from uwf_git.model.event_folds import Words
+from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads import history
 from uwf_git.store.threads.history import (
@@ -15,8 +18,25 @@ from uwf_git.store.threads.history import (
     list_preserved_threads,
     preserve_commit,
     release,
+    walk_history,
 )
+from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
+
+OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
+
+
+def test_a_childs_story_ends_at_its_own_start(store: Store, clock: Callable[[], int]) -> None:
+    """Its first commit may have a parent: the commit of the thread that it was split from."""
+    parent = Story(store, clock)
+    parent.step()
+    before = parent.snapshot
+    record = before.record._replace(event="start", thread=OTHER)
+    child = record_next(
+        store, before, NewCommit(record, Words("child"), before.get_present()), signed(clock())
+    )
+    assert read_commit(store.objects, child).parents == (parent.head.commit,)
+    assert [each.record.thread for each in walk_history(store, child)] == [OTHER]
 
 
 def test_kept_commit_is_listed_until_it_is_let_go(

@@ -12,8 +12,14 @@ from store.story import THREAD
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.local_files import (
     find_workdir,
+    log_path,
     set_workdir,
 )
+
+
+def test_log_lies_below_what_can_be_deleted(store: Store) -> None:
+    assert log_path(store, THREAD) == f"{store.path}/uwf/logs/{THREAD}.log"
+
 
 # What a path can be on this system: any bytes but NUL.
 paths = st.binary(min_size=1).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"/")))

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import (
+    Child,
     Event,
     NotAPresent,
+    Split,
     Status,
     ThreadState,
     TransitionRecord,
@@ -133,3 +135,18 @@ def test_what_was_written_is_read_back() -> None:
 def test_anything_else_is_refused(content: bytes) -> None:
     with pytest.raises(NotAPresent):
         parse_now(content)
+
+
+def test_that_of_many_branches_is_parsed_once_and_nobody_can_change_it() -> None:
+    branches = tuple(
+        Child(ThreadId(f"01J{number:023}"), NodeHash("8FWKR3TN5V1QA")) for number in range(200)
+    )
+    state = STATE._replace(split=Split("0", branches), state={"list": [1]})
+    content = encode_json(state.as_document())
+
+    now = parse_now(content)
+
+    assert now.present == state
+    assert parse_now(bytes(bytearray(content))) is now
+    with pytest.raises(TypeError):
+        now.present.state["list"].append(2)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from store.story import Story
 
 from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import NoSuchThread, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, NoSuchThread, resolve_thread
 from uwf_git.store.threads.naming import ShortIds, describe_threads
 
 SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -68,6 +69,13 @@ def test_at_is_no_branch_where_its_thread_is(
 def test_at_that_names_nothing_is_refused(text: str, three: Store) -> None:
     with pytest.raises(NoSuchThread, match=f"there is no thread {text}"):
         resolve_thread(three, text)
+
+
+def test_one_that_cannot_be_read_has_its_id(three: Store) -> None:
+    three.refs.create(ACTIVE + "01J7K9M2XDPQR5VWBCDF8G3H4T", Oid("1" * 40))
+
+    assert "01J7K9M2XD" in describe_threads(three, [ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")])
+    assert resolve_thread(three, "@2") == C
 
 
 def test_one_that_is_gone_has_its_id(three: Store) -> None:

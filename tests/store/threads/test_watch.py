@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,24 @@ def test_change_in_the_tick_of_the_last_look_is_not_overlooked(
 
     clock.now += 1.0
     assert watch.look() == Tips({A: TWO})
+
+
+def test_packing_changes_nothing(
+    store: Store, watch: RefWatch, clock: Clock, git: Callable[..., str]
+) -> None:
+    commit = git(
+        "commit-tree", "-m", "x", git("mktree", cwd=Path(store.path)).strip(), cwd=Path(store.path)
+    )
+    there = Oid(commit.strip())
+    store.refs.create(f"refs/threads/{A}", there)
+    store.refs.create(f"refs/archive/{B}", there)
+    settle(watch, clock)
+
+    git("pack-refs", "--all", cwd=Path(store.path))
+
+    assert watch.look() == Tips({A: there, B: there}, ended=frozenset({B}))
+    store.refs.delete(f"refs/threads/{A}", seen=there)
+    assert watch.look() == Tips({B: there}, ended=frozenset({B}))
 
 
 THREAD = ThreadId("01J00000000000000000000001")
