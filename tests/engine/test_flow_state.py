@@ -14,6 +14,7 @@ from uwf_git.engine.flow_state import (
     find_patch_problem,
     find_state_problem,
     fold_result,
+    merge_conflict,
     merge_map,
     merge_parallel,
     result_value,
@@ -276,3 +277,4 @@ def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: lis
     if not conflicts:
         return
     assert join(base, merge_patch(base, build_patch(conflicts)), changed).conflicts == ()
+    assert "None" not in merge_conflict("T", "x", conflicts).message

@@ -29,6 +29,13 @@ def test_every_hit_is_counted_and_the_first_is_shown() -> None:
     assert found("a.c", "xx a.c\n\n  abc  a.c") == Found("xx a.c abc a.c", 2)
 
 
+def test_long_hit_is_cut_too() -> None:
+    told = found("x+", "x" * 1000, is_regex=True)
+
+    assert told is not None
+    assert told.excerpt == "x" * 160 + "…"
+
+
 def test_capitals_count_unless_they_shall_not() -> None:
     assert found("Straße", "STRAẞE") is None
     assert found("Éa", "éA", ignore_case=True) == Found("éA", 1)

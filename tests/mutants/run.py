@@ -153,7 +153,7 @@ class Tree:
         self._server: _Server | None = None
         for name in COPIED:
             if (ROOT / name).is_dir():
-                left_out = shutil.ignore_patterns("__pycache__", "browser", "realcli")
+                left_out = shutil.ignore_patterns("__pycache__", "browser")
                 shutil.copytree(ROOT / name, place / name, ignore=left_out)
             else:
                 shutil.copy2(ROOT / name, place / name)

@@ -250,6 +250,15 @@ def test_waits_double_and_come_to_an_end() -> None:
         assert 0.75 * expected <= wait_s <= 1.25 * expected
 
 
+def test_the_reset_of_a_quota_counts_where_the_quota_is_the_matter() -> None:
+    headers = {"X-RateLimit-Reset-Requests": "9s"}
+    with odd(Odd(429, headers=headers), Odd(500, headers=headers), Odd()) as served:
+        watched = Watched(served.url)
+        watched.post()
+    assert watched.waits[0] == 9.0
+    assert watched.waits[1] < 2
+
+
 def test_nothing_waits_beyond_the_deadline() -> None:
     with odd(Odd(429, headers={"Retry-After": "30"})) as served:
         watched = Watched(served.url, within_s=10)

@@ -75,6 +75,12 @@ def test_every_question_has_a_folder_of_its_own_in_the_step(make: Make, tmp_path
     assert (tmp_path / "fake-1/stderr").read_text() == "log\n"
 
 
+def test_program_that_build_names_is_found(make: Make) -> None:
+    adapter = make("", programs=(), build=lambda _asked, _folder: ProgramCall(("echo", "hi")))
+
+    assert adapter.ask(question()).text == "hi\n"
+
+
 @pytest.mark.parametrize(
     ("script", "limits", "kind", "told"),
     [

@@ -10,6 +10,7 @@ import pytest
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
+    find_mcp_entry,
     is_below,
     list_deciding_files,
     mcp_toml,
@@ -59,6 +60,11 @@ ENTRY: dict[str, Any] = {
     "args": ["-P", "-m", "uwf_git", "mcp"],
     "env": PASSED,
 }
+
+
+def test_without_a_turn_or_switched_off_there_is_none() -> None:
+    assert find_mcp_entry(turn({"UWF_REPO": "/r"})) is None
+    assert find_mcp_entry(turn(TURN, mcp="off")) is None
 
 
 def test_toml_reads_back() -> None:

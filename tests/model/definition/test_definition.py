@@ -308,34 +308,23 @@ def warnings(text: str) -> list[tuple[int | None, str, str]]:
     [
         ("merge: last", f"{REVIEWER}, {TESTER}", []),
         ("merge: {verdict: collect}", f"{REVIEWER}, {TESTER}", []),
-        ("merge: {'*': collect}", f"{REVIEWER}, {TESTER}", []),
         ("merge: {notes: last}", f"{REVIEWER}, {TESTER}", ["verdict"]),
         ("join: any", f"{REVIEWER}, {TESTER}", []),
         ("join: all", f"{REVIEWER}, {CODER}", []),
         ("join: all", f"{CODER}, {CODER}", ["code", "coderOutput"]),
         (
             "join: all",
-            f"{CODER}, {{type: sequential, nodes: [{TESTER}, {CODER}]}}",
-            ["code", "coderOutput"],
-        ),
-        (
-            "join: all",
             f"{TESTER}, {{type: conditional, condition: a, nodes: [{CODER}], else: [{REVIEWER}]}}",
             ["verdict"],
         ),
         ("join: all", f"{TESTER}, {{type: map, over: a, nodes: [{REVIEWER}]}}", []),
-        (
-            "join: all",
-            f"{TESTER}, {{type: map, over: a, merge: {{verdict: last}}, nodes: [{REVIEWER}]}}",
-            ["verdict"],
-        ),
         *(
             (
                 "join: all",
                 f"{TESTER}, {{type: map, over: a, merge: {policy}, nodes: [{REVIEWER}]}}",
                 ["verdict"],
             )
-            for policy in ("last", "{'*': last}", "{'*': last, notes: first}")
+            for policy in ("last", "{verdict: last}", "{'*': last, notes: first}")
         ),
         (
             "join: all",
