@@ -15,6 +15,7 @@ from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.drive.background import Driver, DriverRequest, start_driver
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive
@@ -88,6 +89,21 @@ def test_mistakes_are_reported_before_a_start(world: World) -> None:
         start(world, thread)
 
     assert not Path(log_path(world.store, thread)).exists()
+
+
+def test_thread_that_waits_for_a_limit_is_driven_if_the_driver_sleeps(world: World) -> None:
+    thread = begun(world)
+    until = int(time.time() * 1000) + 10**8
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(kind="usage-limit", left=StepFiles(reset_at=until)))
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        start(world, thread)
+
+    driver = start(world, thread, "--wait", wait=True)
+
+    assert (find_driver(world.store, thread) or {})["pid"] == driver.pid
+    os.kill(driver.pid, signal.SIGKILL)
+    until_free(world, thread)
 
 
 def test_driver_that_cannot_drive_is_reported_with_its_own_error(world: World) -> None:
