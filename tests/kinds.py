@@ -140,7 +140,6 @@ FILES = {
         "*/test_full_disk.py",
         "*/test_power_loss.py",
         "*/test_sharing_crash.py",
-        "store/gc/*",
     ),
     "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
     "process": (
@@ -188,6 +187,7 @@ FILES = {
         "web/ui/test_security.py",
         "web/ui/test_serve.py",
         "workflows/*",
+        "store/gc/*",
     ),
     "disk": ("store/*",),
     "verb": (

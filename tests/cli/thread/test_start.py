@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from cli.program import Uwf
 
@@ -45,3 +47,10 @@ def test_wrong_usage_is_reported_and_begin_nothing(uwf: Uwf) -> None:
         assert said in ran.err.splitlines()[0]
         assert ran.err.startswith("error: ")
         assert uwf.json("thread", "list") == []
+
+
+def test_start_prints_workflow_and_thread(uwf: Uwf) -> None:
+    ran = uwf("thread", "start", "demo", "-p", "Do it.", "--agent", uwf.agent())
+
+    assert list(json.loads(ran.out)) == ["workflow", "thread"]
+    assert (ran.status, ran.err) == (0, "")
