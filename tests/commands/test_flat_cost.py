@@ -12,6 +12,7 @@ from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.react.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
@@ -231,3 +232,20 @@ def test_a_turn_of_a_flow_reads_as_much_in_any_pass(
     few, many = counts
     assert world.snapshot(thread).get_present().at == f"0.{DEEP + 1}/0"
     assert {name: many[name] - few[name] for name in few if many[name] > few[name] + NOISE} == {}
+
+
+def test_a_step_reads_as_much_behind_many_controls(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_endless(world)
+    way = Way(world, world.start(workflow=ENDLESS))
+    way.step()
+    counts: list[int] = []
+    for pauses in (1, 100):
+        for _each in range(pauses):
+            pause_thread(world.store, world.caller, way.thread)
+            resume_thread(world.store, world.caller, way.thread)
+        counts.append(count_reads(way, Way.step, monkeypatch))
+
+    few, many = counts
+    assert many <= few + NOISE

@@ -5,14 +5,22 @@ DECISIONS.md, "What went wrong elsewhere", lists all of it, and where each is he
 
 import os
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-from commands.world import World, content_player
+import pytest
+from commands.world import World, content_player, read_thread, replied
 
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import get_node, put_payload, put_schema
 from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import find_head
 
@@ -82,6 +90,85 @@ def _missed(world: World, threads: list[ThreadId], stop: int) -> int:
             continue
 
 
+def test_chain_goes_on_from_the_head_that_the_turn_was_decided_on(world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).record.node
+    world.step(thread)
+    node = world.snapshot(thread).get_head_node()
+    assert node.payload["prev"] == {"$ref": before}
+
+
+def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:
+    thread = world.start(
+        world.program('printf \'{"meta": {"text": "%s"}}\' "$UWF_REPO"'),
+        workflow=world.put().workflow,
+    )
+    world.step(thread, agent_player(lambda _chunk: None))
+    meta = world.snapshot(thread).get_head_node().payload["meta"]
+    assert meta == {"text": world.store.path}
+
+
+@pytest.mark.parametrize("look", [
+    lambda world, thread: show_thread(world.store, thread, full=True),
+    lambda world, thread: read_thread(world.store, thread),
+    lambda world, thread: world.step(
+        fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+    ),
+])  # fmt: skip
+def test_what_reads_a_thread_reads_an_ended_one(
+    look: Callable[[World, ThreadId], Any], world: World
+) -> None:
+    thread = world.begun()
+    world.step(thread)
+    kill_thread(world.store, world.caller, thread)
+    assert look(world, thread)
+
+
+def test_ended_threads_keep_their_workflow_and_how_they_ended_in_lists(world: World) -> None:
+    killed, completed = world.begun(), world.start()
+    kill_thread(world.store, world.caller, killed)
+    for _ in range(3):
+        world.step(completed)
+    rows = list_thread_rows(world.store, ListRequest(archived=True))
+    assert {row["thread"]: (row["workflowName"], row["status"]) for row in rows} == {
+        killed: ("demo", "killed"),
+        completed: ("demo", "completed"),
+    }
+
+
+def test_looking_at_a_store_leaves_no_file_behind(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    def files() -> list[str]:
+        return sorted(str(path) for path in Path(world.store.path).rglob("*"))
+
+    before = files()
+    for _ in range(3):
+        world.reopen()
+        show_thread(world.store, thread)
+        read_thread(world.store, thread)
+        list_thread_rows(world.store, ListRequest(archived=True))
+    assert files() == before
+
+
+def test_opening_a_store_reads_no_object(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.begun()
+    read: list[object] = []
+    whole = DurableObjects.__getitem__
+
+    def counted(self: DurableObjects, oid: Any) -> Any:
+        read.append(oid)
+        return whole(self, oid)
+
+    monkeypatch.setattr(DurableObjects, "__getitem__", counted)
+    store = open_store(world.store.path)
+    assert read == []
+    list_thread_rows(store, ListRequest())
+    # One row costs its commit, however much the thread holds.
+    assert len(read) <= 1
+
+
 def test_node_that_only_a_branch_of_a_schema_refers_to_outlives_gc(
     world: World, git: Callable[..., str]
 ) -> None:
@@ -101,3 +188,13 @@ def test_node_that_only_a_branch_of_a_schema_refers_to_outlives_gc(
     git("gc", "--quiet", "--prune=now", cwd=world.store.path)
     world.reopen()
     assert get_node(world.store, target.hash).node.payload == "kept by a branch"
+
+
+def test_sessions_of_two_threads_and_two_roles_do_not_meet(world: World) -> None:
+    one, other = world.begun(), world.start()
+    for thread in (one, other):
+        world.step(thread, lambda _turn: replied({"text": "x"}, session=f"of {_turn.thread}"))
+    sessions = [
+        world.snapshot(thread).get_head_node().payload["session"] for thread in (one, other)
+    ]
+    assert sessions == [f"of {one}", f"of {other}"]

@@ -219,6 +219,29 @@ def test_step_goes_on_while_other_processes_read_it(world: World) -> None:
     assert at.living() == []
 
 
+def test_agent_that_fails_without_a_word_is_reported_all_the_same(world: World) -> None:
+    """27: stderr could be null in the report of the failure."""
+    thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
+
+    failed = failed_step(world, thread)
+
+    assert failed.message.endswith("exit status 7")
+    payload = newest_attempt(world, thread)
+    assert payload["exitCode"] == 7
+    assert "stderr" not in payload
+
+
+def test_missing_command_is_named_with_how_to_check(world: World) -> None:
+    """28: a bare ENOENT; and the PATH of a service is not that of a shell."""
+    thread = world.start("no-such-agent --fast", workflow=world.put().workflow)
+
+    failed = failed_step(world, thread)
+
+    assert "no-such-agent" in failed.message
+    assert "no-such-agent" in str(failed.hint)
+    assert failed.exit_status == 3
+
+
 def test_second_step_of_a_thread_at_work_gets_the_holder(world: World) -> None:
     """21: check, then create: two engines could both pass."""
     at = begin(world, f"{BEGUN}while [ ! -e go ]; do sleep 0.02; done; {RESULT}")

@@ -142,6 +142,39 @@ def test_warnings_do_not_touch_the_documents(world: World) -> None:
     assert finished(drive)[1]["status"] == "completed"
 
 
+def test_program_that_has_an_adapter_is_not_taken_for_an_agent_without_a_word(
+    world: World,
+) -> None:
+    """30: `--agent hermes` ran the program, where its adapter was meant."""
+    world.program("echo 'I know no such option' >&2; exit 2", name="hermes")
+    thread = world.start("hermes --fast", workflow=world.put().workflow)
+    path = f"{world.place}{os.pathsep}{os.environ['PATH']}"
+
+    drive = world.process("thread", "run", thread, env={"PATH": path})
+
+    _out, err = drive.communicate(timeout=LONGEST_S)
+    assert drive.returncode == 3
+    assert b"hermes has an adapter, which plays roles: `--agent 'uwf-hermes --fast'`" in err
+
+
+def test_driver_in_the_background_stands_where_its_starter_stood(world: World) -> None:
+    """28, 31: a child started in the wrong directory, and found neither program nor store."""
+    (world.place / "bin").mkdir()
+    world.program(f'pwd -P >>here; echo "$UWF_REPO" >>here; {RESULT}', name="bin/mine")
+    thread = world.start("mine", workflow=world.put().workflow)
+    store = os.path.relpath(world.store.path, world.place)
+    path = f"{world.place}/bin{os.pathsep}{os.environ['PATH']}"
+
+    drive = world.process(
+        "thread", "run", thread, "--background", env={"PATH": path, "UWF_REPO": store}
+    )
+
+    assert finished(drive)[0] == 0
+    assert at_rest(world, thread)["status"] == "completed"
+    here = (world.place / "here").read_text().splitlines()
+    assert here == [str(world.place.resolve()), world.store.path] * 2
+
+
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
 def test_driver_in_the_background_leaves_its_reasons(stream: tuple[str, ...], world: World) -> None:
     """32: its streams were ignored, and so was why it ended."""

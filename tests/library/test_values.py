@@ -8,10 +8,11 @@ import pytest
 from commands.world import DEMO
 from library.conftest import PLAYERS
 from store.due import make_due
-from store.small_packs import unpacked_in
+from store.small_packs import packs_in, unpacked_in, write_blobs
 
 from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep
 from uwf_git.commands.admin.config import set_setting
+from uwf_git.store.gc.packing import MOST_PACKS
 from uwf_git.store.store import open_store
 
 
@@ -109,3 +110,11 @@ def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
     assert raised == []
     assert [task.status for task in tasks] == ["completed"] * 8
     assert {task.query().depth for task in tasks} == {4}
+
+
+def test_a_program_that_steps_in_a_loop_leaves_few_packs(store: str, task: TaskHandle) -> None:
+    small = open_store(store)
+    for _number in range(2):
+        write_blobs(small, MOST_PACKS)
+        task.step()
+        assert len(packs_in(small)) <= MOST_PACKS

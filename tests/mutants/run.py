@@ -74,6 +74,14 @@ ROOMS = {
     **{room: (room,) for room in _TESTED_IN_THEIR_OWN_FOLDER},
     "engine": ("engine",),
     "model": ("model",),
+    "debug_log": ("test_debug_log.py",),
+    "git_environment": ("test_git_environment.py", "store/remotes"),
+    "processes": ("test_processes.py", "agents"),
+    "project_paths": ("test_project_paths.py",),
+    "commands/after": ("commands/test_after.py", "commands/control"),
+    "commands/caller": ("commands/test_caller.py",),
+    "store/store": ("store/test_*.py",),
+    "store/trust": ("store/test_*.py", "commands/agent"),
     "store/refs": ("store/refs", "store/gc/test_tidy.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
     "store/threads": (
@@ -365,12 +373,15 @@ class Room:
     def try_mutant(self, mutant: Mutant, *, every: bool) -> Tried:
         """Run the tests that run the mutant's lines, then those beside them."""
         began = time.monotonic()
+        outcome, failed = "survived", ""
         for tests in self._stages(mutant):
-            status, failed = self._tree.test(mutant, tests, self._limit(tests), every=every)
+            status, by = self._tree.test(mutant, tests, self._limit(tests), every=every)
             if status != 0:
                 outcome = "too slow" if status is None else "killed"
-                return Tried(mutant, outcome, failed, time.monotonic() - began)
-        return Tried(mutant, "survived", "", time.monotonic() - began)
+                failed = f"{failed} {by}".strip()
+                if not every:
+                    break
+        return Tried(mutant, outcome, failed, time.monotonic() - began)
 
     def _stages(self, mutant: Mutant) -> Iterator[list[str]]:
         """Yield tests in the order in which they are likely to fail.

@@ -11,13 +11,15 @@ from store.loose import loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import STEP
+from uwf_git.model.builtin import STEP, TEXT, reference
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.nodes.tree import DamagedNode, add_nodes, encode_node
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
+from uwf_git.store.nodes.tree import DamagedNode, MissingNode, add_nodes, encode_node
 from uwf_git.store.objects.commit import (
+    BadMessage,
     CommitDraft,
+    encode_json,
     read_commit,
     write_commit,
 )
@@ -142,13 +144,39 @@ def without(name: str) -> Callable[[Tree, list[ShaFile]], None]:
 GARBAGE = [
     b"",
     b"{",
+    b"\xff\xfe",
+    b"null",
     b"[]",
     b"{}",
     b"NaN",
     b"[" * 100_000,
     b'{"workflow": 1}',
     b'{"state": "\\ud800"}',
+    b"1" * 10_000,
 ]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
+def test_invalid_now_json_names_its_commit(
+    store: Store, clock: Callable[[], int], content: bytes
+) -> None:
+    snapshot = rewritten(Story(store, clock), with_file("now.json", content))
+    with refuses("damaged-commit") as caught:
+        snapshot.get_present()
+    assert snapshot.commit.oid in caught.value.message
+    assert "now.json" in caught.value.message
+    assert caught.value.exit_status == 5
+
+
+def test_a_present_with_a_text_that_nothing_can_print_is_damage(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    document = {**story.snapshot.get_present().as_document(), "state": {"a": "SURROGATE"}}
+    content = encode_json(document).replace(b"SURROGATE", b"\\ud800")
+    snapshot = rewritten(story, with_file("now.json", content))
+    with refuses("damaged-commit", match="lone surrogate"):
+        snapshot.get_present()
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
@@ -175,6 +203,29 @@ def test_missing_part_is_damage(store: Store, clock: Callable[[], int], name: st
     assert f"{snapshot.commit.oid} has no {name}" in caught.value.message
 
 
+def test_nodes_as_a_file_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = rewritten(Story(store, clock), with_file("nodes", b"a file"))
+    with refuses("damaged-object", match="is not a tree"):
+        snapshot.get_head_node()
+
+
+def test_node_under_another_name_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    head, workflow = story.snapshot.record.node, encode_node(WORKFLOW)[1]
+
+    def change(tree: Tree, added: list[ShaFile]) -> None:
+        leaf, inner, outer, blob = Tree(), Tree(), Tree(), Blob.from_string(workflow)
+        leaf[f"{head[2:]}.json".encode()] = (0o100644, blob.id)
+        inner[head[1].encode()] = (0o040000, leaf.id)
+        outer[head[0].encode()] = (0o040000, inner.id)
+        tree[b"nodes"] = (0o040000, outer.id)
+        added += [blob, leaf, inner, outer]
+
+    snapshot = rewritten(story, change)
+    with pytest.raises(DamagedNode, match=f"{head} holds other content"):
+        snapshot.get_head_node()
+
+
 def grown(story: Story, *nodes: Node) -> Snapshot:
     """Add nodes to the tree of a thread, and make the first of them its head."""
 
@@ -189,6 +240,24 @@ def grown(story: Story, *nodes: Node) -> Snapshot:
     return rewritten(story, change, message=message)
 
 
+@pytest.mark.parametrize("prev", [None, "0000000000000", "text"])
+def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: str | None) -> None:
+    story = Story(store, clock)
+    text = build_node(TEXT, "no step", timestamp=0)
+    target = text.hash if prev == "text" else prev or "1234567890ABC"
+    payload = {
+        "role": "writer",
+        "meta": {},
+        "content": reference(text.hash),
+        "agent": reference(text.hash),
+        "prev": {"$ref": target},
+    }
+    step = build_node(STEP, payload, timestamp=0)
+    snapshot = grown(story, step, text)
+    with refuses(MissingNode, "damaged-commit", match=target):
+        list(snapshot.walk_chain())
+
+
 @pytest.mark.parametrize("payload", [None, [], "text", {"role": "writer"}, {"prev": 5}])
 def test_chain_through_another_type_names_the_node(
     store: Store, clock: Callable[[], int], payload: Any
@@ -198,6 +267,26 @@ def test_chain_through_another_type_names_the_node(
     snapshot = grown(story, step)
     with pytest.raises(DamagedNode, match=f"{step.hash} says that it is a StepNode, and is not"):
         list(snapshot.walk_chain())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"writer: done\n",
+        b"writer: done\n\nUwf-Status: completed\n",
+        b"writer: done\n\n\0\n",
+        b"writer: done\n\nSigned-off-by: Mallory <m@example.com>\n",
+    ],
+)
+def test_foreign_message_names_its_commit(
+    store: Store, clock: Callable[[], int], message: bytes
+) -> None:
+    story = Story(store, clock)
+    with pytest.raises(BadMessage) as caught:
+        rewritten(story, lambda _tree, _added: None, message=message)
+    assert get_head(store, THREAD).commit in caught.value.message
+    assert caught.value.exit_status == 5
 
 
 @pytest.mark.parametrize("content", [b"", b"1" * 40 + b"\n", b"ref: refs/heads/main\n"])
@@ -215,6 +304,45 @@ def test_a_thread_whose_ref_is_broken_does_not_hide_the_others(
     assert NodeLookup(store).get(step.hash) == step
     assert NodeLookup(store).resolve(step.hash[:10]) == step.hash
     assert broken.thread != whole.thread
+
+
+@pytest.mark.parametrize("part", ["nodes", "outer", "blob"])
+def test_a_thread_whose_nodes_are_broken_does_not_hide_the_others(
+    store: Store, clock: Callable[[], int], part: str
+) -> None:
+    """The newest is searched first, and it is the broken one."""
+    whole, broken = Story(store, clock), Story(store, clock, OTHER)
+    whole.step(text="only here")
+    broken.step(text="only there")
+    step, lost = whole.snapshot.get_head_node(), broken.snapshot.get_head_node()
+    loosen(store)
+    path = loose_file(store, oid_of(broken.snapshot, lost, part))
+    path.chmod(0o644)
+    path.write_bytes(b"")
+    store = open_store(store.path)
+    assert NodeLookup(store).get(step.hash) == step
+    assert NodeLookup(store).resolve(step.hash[:10]) == step.hash
+    with pytest.raises(StoreDamaged):
+        NodeLookup(store).get(lost.hash)
+
+
+def oid_of(snapshot: Snapshot, node: Node, part: str) -> ObjectID:
+    oid = snapshot.nodes
+    steps = {
+        "nodes": [],
+        "outer": [node.hash[0]],
+        "blob": [*node.hash[:2], f"{node.hash[2:]}.json"],
+    }
+    for name in steps[part]:
+        oid = get_tree(snapshot.objects, oid)[name.encode()][1]
+    return oid
+
+
+def test_unknown_node_is_no_damage(store: Store, clock: Callable[[], int]) -> None:
+    Story(store, clock)
+    nobody = build_node(TEXT, "nobody has this", timestamp=0).hash
+    with pytest.raises(NoSuchNode, match=nobody):
+        NodeLookup(store).get(nobody)
 
 
 @pytest.mark.parametrize("name", ["start.json", "nodes"])

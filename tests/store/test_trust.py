@@ -283,3 +283,13 @@ def test_file_above_the_directory_is_the_one_that_is_meant(store: Store, tmp_pat
     assert is_trusted(reopened(store), agent, str(tmp_path / "mine"))
     assert not is_trusted(store, agent, str(tmp_path / "theirs/deep"))
     assert not is_trusted(store, agent, str(tmp_path / "theirs"))
+
+
+def test_what_is_allowed_no_more_is_not_trusted_by_anybody(store: Store) -> None:
+    other = {"command": "other"}
+    trust_agents(store, [AGENT_CONFIG, other], None)
+    gone = untrust_agents(store, agents=[AGENT_CONFIG])
+    assert [each.agent for each in gone] == [AGENT_CONFIG]
+    for each in (store, reopened(store)):
+        assert not is_trusted(each, AGENT_CONFIG, None)
+        assert is_trusted(each, other, None)

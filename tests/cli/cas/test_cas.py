@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from cas_nodes import (
     PERSON,
     add_misnamed,
     add_unchecked,
+    keep_alone,
     new_caller,
     put_person,
 )
@@ -15,7 +17,7 @@ from cli.ran import Ran
 
 from uwf_git.commands.cas import put_schema
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.node import typed_hash
+from uwf_git.model.node import build_node, typed_hash
 from uwf_git.store.store import Store
 
 
@@ -259,3 +261,18 @@ def test_missing_node_is_refused(words: list[str], status: int, cas: Cas) -> Non
 
     assert (ran.status, ran.out) == (status, "")
     assert ran.err.startswith("error: ")
+
+
+def test_many_threads_cost_little(cas: Cas, store: Store) -> None:
+    """Processor time, not the clock: other programs may be busy."""
+    for number in range(300):
+        node = build_node(TEXT, f"note {number}", timestamp=0)
+        keep_alone(store, f"refs/threads/01J000{number:020d}", node)
+    oldest = build_node(TEXT, "note 0", timestamp=0).hash
+    cas("get", META)
+    began = time.process_time()
+
+    assert cas("get", oldest).status == 0
+    assert cas("get", oldest[:6]).status == 0
+    assert cas("has", NOWHERE).status == 1
+    assert time.process_time() - began < 1

@@ -6,10 +6,12 @@ import pytest
 from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from refusing import is_refused
+from store.small_packs import packs_in, write_blobs
 
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import NotAStore
+from uwf_git.store.gc.packing import MOST_PACKS
+from uwf_git.store.store import NotAStore, open_store
 
 Git = Callable[..., str]
 
@@ -70,3 +72,15 @@ def test_a_place_without_a_repository_is_named(shared: tuple[Site, ThreadId], hu
     hub.rename(hub.with_name("elsewhere.git"))
     with pytest.raises(NotAStore, match=str(hub)):
         shared[0].push()
+
+
+def test_a_push_unites_the_packs_of_those_before(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    site, _thread = shared
+    site.push()
+    there = open_store(str(hub))
+    write_blobs(there, MOST_PACKS)
+    world.step(world.start())
+    assert site.push().failure() is None
+    assert len(packs_in(there)) <= 2

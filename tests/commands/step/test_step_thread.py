@@ -1,11 +1,12 @@
 """One step: its result, its traces in the store, and its lock."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.drive.test_drive_branches import wide
-from commands.flows import CHECKS, Split, plays, split_checks
+from commands.flows import CHECKS, Split, plays, split_checks, split_files
 from commands.world import DEMO, World, content_player, fails, says
 from fresh_store import fresh_store
 from refusing import refuses
@@ -24,6 +25,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store.gc.packing import MOST_PACKS
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
@@ -182,3 +184,12 @@ def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
 
     assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
     assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
+
+
+def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:
+    at = split_files(world, 40)
+
+    at.step()
+
+    packs = Path(world.store.path, "objects", "pack").glob("*.pack")
+    assert len(list(packs)) <= MOST_PACKS + 1

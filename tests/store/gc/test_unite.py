@@ -284,3 +284,18 @@ def test_writers_uniters_and_readers_get_along(
     """The long form is test_unite_races.py."""
     run_together(store, draws.chance, range(6), beside=beside)
     check_whole(store, git)
+
+
+def test_many_steps_leave_few_packs_and_each_object_is_copied_a_few_times() -> None:
+    packs: list[SmallPack] = []
+    copied = most = 0
+    for _step in range(5000):
+        packs.append(small(3000))
+        chosen = choose_union(sorted(packs, key=lambda pack: pack.size_bytes))
+        if chosen:
+            size = sum(pack.size_bytes for pack in chosen)
+            packs = [pack for pack in packs if pack not in chosen] + [small(size)]
+            copied += size
+        most = max(most, len(packs))
+    assert most <= 20
+    assert copied / (5000 * 3000) < 10

@@ -129,3 +129,8 @@ def test_no_byte_of_a_node_changes_unnoticed(position: int, change: int) -> None
         assert decode_node(HELLO.hash, bytes(content))._replace(timestamp=7) == HELLO
     except DamagedNode:
         return
+
+
+def test_a_name_in_another_blobs_place_is_noticed() -> None:
+    with pytest.raises(DamagedNode, match=HELLO.hash):
+        decode_node(ANY.hash, encode_node(HELLO)[1])

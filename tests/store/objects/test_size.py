@@ -1,16 +1,42 @@
+import hashlib
 import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import ObjectID
+from dulwich.objects import Blob, ObjectID
 
 from uwf_git.store.objects.incoming_pack import ObjectSize, find_size
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.remotes.incoming import ReceivedObjects
 
 Git = Callable[..., str]
+
+
+def _entry_head(kind: int, size: int) -> bytes:
+    first, rest = kind << 4 | size & 15, size >> 4
+    return bytes([first | 128]) + _number(rest) if rest else bytes([first])
+
+
+def _number(number: int) -> bytes:
+    low, rest = number & 127, number >> 7
+    return bytes([low | 128]) + _number(rest) if rest else bytes([low])
+
+
+def _packed_as_delta(
+    tmp_path: Path, git: Git, before: bytes, after: bytes, copies: bytes
+) -> DurableObjects:
+    """Pack a blob, and another that *copies* makes of it."""
+    head = b"PACK" + (2).to_bytes(4, "big") + (2).to_bytes(4, "big")
+    first = _entry_head(3, len(before)) + zlib.compress(before)
+    delta = _number(len(before)) + _number(len(after)) + copies
+    base = Blob.from_string(before).sha().digest()
+    body = head + first + _entry_head(7, len(delta)) + base + zlib.compress(delta)
+    git("init", "-q", "--bare", "in.git", cwd=tmp_path)
+    git("index-pack", "--stdin", cwd=tmp_path / "in.git", stdin=body + hashlib.sha1(body).digest())
+    return DurableObjects(str(tmp_path / "in.git" / "objects"))
+
 
 LARGE = 3_000_000
 
@@ -82,3 +108,12 @@ def test_first_place_that_has_it_tells(repo: Path, tmp_path: Path, git: Git) -> 
 
     assert {oid: find_size(received, oid) for oid in sizes} == sizes
     assert find_size(received, ObjectID(b"1" * 40)) is None
+
+
+def test_small_object_on_a_large_base_takes_as_much_as_the_base(tmp_path: Path, git: Git) -> None:
+    # git itself uses no base that is so much larger; a hostile client may.
+    large, small = b"x" * 100_000, b"x" * 50
+    objects = _packed_as_delta(tmp_path, git, large, small, b"\x90" + bytes([len(small)]))
+
+    assert objects[Blob.from_string(small).id].as_raw_string() == small
+    assert find_size(objects, Blob.from_string(small).id) == ObjectSize("blob", len(large))

@@ -302,3 +302,25 @@ def test_urls_are_rewritten_by_the_longest_beginning() -> None:
 )
 def test_clone_is_called_as_git_would_call_it(text: str, name: str) -> None:
     assert folder_of(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/x", "https://host/x"),
+        ("https://token@host:8443/x?y#z", "https://host:8443/x?y#z"),
+        ("http://a@b:secret@host/x", "http://host/x"),
+        ("ssh://me:secret@host/x", "ssh://me@host/x"),
+        ("me@host:x", "me@host:x"),
+        ("/srv/a@b", "/srv/a@b"),
+        ("git://u:p@host/x", "git://host/x"),
+    ],
+)
+def test_no_password_is_shown(text: str, shown: str) -> None:
+    assert shown_url(text) == shown
+
+
+def test_words_lose_the_password_even_unquoted() -> None:
+    url = "https://me:pass%20word@host/x"
+    words = without_passwords("401 for https://me:pass%20word@host/x (pass word)", url)
+    assert "pass" not in words

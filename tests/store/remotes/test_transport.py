@@ -1,4 +1,5 @@
 import os
+import random
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from io import BytesIO
@@ -6,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.pack import Pack
+from dulwich.objects import ObjectID
+from dulwich.pack import Pack, load_pack_index
 from refusing import refuses
 from store.story import Story
 
@@ -19,6 +21,21 @@ from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.remotes.transport import Access, ErrorOutput, Meter, fetch_pack, send_pack
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
+
+DELTA_ROW = ("oid", "kind", "size", "packed", "offset", "depth", "base")
+
+
+def damage_entry(store: Path, oid: Oid) -> None:
+    (index,) = store.glob("objects/pack/*.idx")
+    found = load_pack_index(str(index), DEFAULT_OBJECT_FORMAT)
+    offset = found.object_offset(ObjectID(oid.encode()))
+    found.close()
+    pack = index.with_suffix(".pack")
+    pack.chmod(0o600)
+    with pack.open("r+b") as file:
+        file.seek(offset + 4)
+        file.write(b"\xff" * 8)
+
 
 Git = Callable[..., str]
 
@@ -189,3 +206,24 @@ def test_error_output_is_read_up_to_a_limit() -> None:
     first, rest = output.readlines()
     assert first == b"fatal: no\n"
     assert len(rest) < 100_000
+
+
+def test_a_push_reads_of_a_packed_store_what_it_sends(hub: Store, story: Story, git: Git) -> None:
+    """Whatever else is in the packs, and however damaged; deltas are sent as they are."""
+    path = Path(story.store.path)
+    tip = [story.step().commit for _ in range(20)][-1]
+    (path / "other").write_bytes(random.Random(1).randbytes(1000))
+    other = git("hash-object", "-w", str(path / "other"), cwd=path).strip()
+    git("tag", "other", other, cwd=path)
+    git("repack", "-adfq", cwd=path)
+    damage_entry(path, Oid(other))
+    story.store = open_store(story.store.path)
+
+    assert send(hub, story, {REF: tip}).statuses == {REF: None}
+
+    git("fsck", "--strict", cwd=Path(hub.path))
+    (pack,) = Path(hub.path).glob("objects/pack/*.idx")
+    rows = [
+        line.split() for line in git("verify-pack", "-v", str(pack), cwd=pack.parent).splitlines()
+    ]
+    assert sum(len(row) == len(DELTA_ROW) for row in rows) > 50

@@ -1,10 +1,11 @@
 """Snapshots; test_damage.py tests snapshots of damaged stores."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, ShaFile, Tree
-from store.story import AGENT, WORKFLOW, Story
+from store.story import AGENT, WORKFLOW, Story, tell_small_story
 from store.test_damage import rewritten
 
 from uwf_git.model.names import NodeHash
@@ -17,12 +18,13 @@ from uwf_git.store.nodes.tree import (
     encode_node,
 )
 from uwf_git.store.objects.objects import ObjectStore, get_tree
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.snapshot import (
     get_graph,
     get_role,
     get_schema,
     get_workflow,
+    read_snapshot,
 )
 
 # Workflows, roles, graphs and schemas: parsed once a blob, shared unchangeable, never mistaken.
@@ -108,3 +110,18 @@ def test_turn_began_where_its_record_says(store: Store, clock: Callable[[], int]
     snapshot = Story(store, clock).snapshot
     paused = snapshot._replace(record=snapshot.record._replace(turn="1" * 40))
     assert (snapshot.turn_start, paused.turn_start) == (snapshot.commit.oid, "1" * 40)
+
+
+def test_reading_the_present_reads_no_node(store: Store, clock: Callable[[], int]) -> None:
+    """A step costs the same at any depth: objects that it does not need may be missing."""
+    story = tell_small_story(store, clock)
+    snapshot = read_snapshot(open_store(store.path), story.head.commit)
+    kept = {
+        snapshot.commit.oid,
+        snapshot.commit.tree.decode(),
+        snapshot.get_entry("now.json").decode(),
+    }
+    for path in Path(store.path, "objects").glob("??/*"):
+        if path.parent.name + path.name not in kept:
+            path.unlink()
+    assert read_snapshot(open_store(store.path), story.head.commit).get_present().depth == 2

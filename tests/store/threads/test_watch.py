@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fresh_store import fresh_store
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -120,3 +121,11 @@ def test_second_waits_until_the_first_is_done(store: Store) -> None:
     other.join()
 
     assert names == [journal.name]
+
+
+def test_second_look_in_the_same_tick_reads_again() -> None:
+    store = fresh_store()
+    watch = RefWatch(store)
+    store.refs.create(f"refs/threads/{A}", ONE)
+
+    assert watch.look() == watch.look() == Tips({A: ONE})
