@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, worktrees
 from commands.world import World
 from refusing import refuses
@@ -34,6 +35,12 @@ ODD = "/a b\n\udcff/é"
 def begun(store: Store) -> Worktree:
     path = place_of(store, CHILD) or ""
     return Worktree(CHILD, PARENT, ODD, "/repository/.git", "0" * 40, path, f"{path}/part")
+
+
+@pytest.fixture(name="store")
+def at_home(store: Store, tmp_path: Path) -> Store:
+    """Return a store whose user has a home directory."""
+    return store._replace(trust_file=str(tmp_path / "home" / "trust"))
 
 
 def test_a_record_is_read_as_it_was_written(store: Store) -> None:
