@@ -163,7 +163,9 @@ def _inner(code: CodeType) -> list[CodeType]:
 
 
 def _outside(code: CodeType) -> tuple[object, ...]:
-    constants = [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+    # From Python 3.13 on the body of a class has the number of its first line.
+    own = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    constants = [repr(each) for each in own if each != code.co_firstlineno]
     return code.co_code, code.co_names, constants
 
 
