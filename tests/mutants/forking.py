@@ -12,10 +12,14 @@ import select
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from mutants.watching import Report
 
 ASKS, ANSWERS = "MUTANTS_ASKS", "MUTANTS_ANSWERS"
 """The variables that hold the descriptors of the two pipes."""
@@ -35,18 +39,11 @@ class Ask(TypedDict):
 
 
 class Answer(TypedDict):
-    """What failed, by test; why no test could be run in a fork."""
+    """What failed, by test; whether it took too long; why a fork cannot tell."""
 
     failed: list[str]
-    status: int | None
+    is_slow: bool
     instead: str
-
-
-class Report(Protocol):
-    """What pytest tells of a part of a test."""
-
-    failed: bool
-    nodeid: str
 
 
 class Unforkable(Exception):
@@ -58,24 +55,22 @@ def pytest_runtestloop(session: Any) -> bool:
     items = {item.nodeid: item for item in session.items}
     answers = os.fdopen(int(os.environ[ANSWERS]), "w", buffering=1)
     with os.fdopen(int(os.environ[ASKS])) as asks:
-        answers.write(json.dumps(sorted(items)) + "\n")
+        answers.write("collected\n")
         for line in asks:
             ask: Ask = json.loads(line)
-            answers.write(json.dumps(_in_a_fork(items, ask)) + "\n")
+            answers.write(json.dumps(try_in_a_fork(items, ask)) + "\n")
     return True
 
 
-def _in_a_fork(items: dict[str, Any], ask: Ask) -> Answer:
+def try_in_a_fork(items: dict[str, Any], ask: Ask) -> Answer:
+    """Change the module in a fork, and run the tests there, *items* by their names."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        write = os.write  # tests may put another in its place
         try:
             os.setsid()
-            os.close(reader)
             resource.setrlimit(resource.RLIMIT_CPU, (ask["cpu_s"], ask["cpu_s"] + 5))
-            answer = _try(items, ask)
-            write(writer, json.dumps(answer).encode())
+            os.write(writer, json.dumps(_try(items, ask)).encode() + b"\n")
         finally:
             os._exit(0)
     os.close(writer)
@@ -83,44 +78,49 @@ def _in_a_fork(items: dict[str, Any], ask: Ask) -> Answer:
 
 
 def _wait(child: int, reader: int, seconds: float) -> Answer:
-    """Wait for the child's answer, and end it whatever becomes of it."""
-    until, text, has_ended = time.monotonic() + seconds, b"", False
-    while select.select([reader], [], [], max(0.0, until - time.monotonic()))[0]:
+    """Wait for the child's line, and end the child and its group whatever becomes of it.
+
+    The end of the pipe does not tell: a program that a test left behind may hold it.
+    """
+    until, text = time.monotonic() + seconds, b""
+    while not text.endswith(b"\n"):
+        if not select.select([reader], [], [], max(0.0, until - time.monotonic()))[0]:
+            break
         part = os.read(reader, 1 << 16)
         if not part:
-            has_ended = True
             break
         text += part
     os.close(reader)
-    if not has_ended:
-        os.kill(child, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
     _pid, status = os.waitpid(child, 0)
-    if text and has_ended:
+    if text.endswith(b"\n"):
         answer: Answer = json.loads(text)
         return answer
-    is_slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
-    return Answer(failed=[], status=None if is_slow else 1, instead="")
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    is_slow = ended_by in {signal.SIGXCPU, signal.SIGKILL}
+    return Answer(failed=[], is_slow=is_slow, instead="" if is_slow else "it ended")
 
 
 def _try(items: dict[str, Any], ask: Ask) -> Answer:
     try:
         change(Path(ask["path"]), ask["before"])
     except Unforkable as error:
-        return Answer(failed=[], status=0, instead=str(error))
+        return Answer(failed=[], is_slow=False, instead=str(error))
     failed: dict[str, None] = {}
 
     class Listener:
-        def pytest_runtest_logreport(self, report: Report) -> None:
+        def pytest_runtest_logreport(self, report: "Report") -> None:
             if report.failed:
                 failed[report.nodeid] = None
 
-    chosen = [items[name] for name in ask["tests"] if name in items]
+    chosen = [items[name] for name in ask["tests"]]
     chosen[0].config.pluginmanager.register(Listener())
     for item, following in zip_longest(chosen, chosen[1:]):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if failed and not ask["every"]:
             break
-    return Answer(failed=list(failed), status=int(bool(failed)), instead="")
+    return Answer(failed=list(failed), is_slow=False, instead="")
 
 
 def change(path: Path, before: str) -> None:

@@ -193,9 +193,10 @@ class Tree:
                     "wall_s": limit.wall_s,
                 }
             )
+            self._clean()
             if answer and not answer["instead"]:
-                self._clean()
-                return answer["status"], " ".join(answer["failed"])
+                failed = answer["failed"]
+                return None if answer["is_slow"] else int(bool(failed)), " ".join(failed)
             return self._run([] if every else ["-x"], tests, self._environment(), limit)
         finally:
             self.write(mutant.path, source)
@@ -263,7 +264,7 @@ class Tree:
             output.seek(0)
             if status == -signal.SIGXCPU:
                 status = None
-            return status, _first_failure(output.read().decode(errors="replace"))
+            return status, _failures(output.read().decode(errors="replace"))
 
     def _command(self, more: list[str], tests: list[str]) -> list[str]:
         listed = self.place / "tests.txt"
@@ -318,12 +319,16 @@ class _Server:
         os.close(answers_write)
         resource.prlimit(self._running.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
         self._asks, self._answers = os.fdopen(asks, "w", buffering=1), os.fdopen(answers)
-        self._answers.readline()
+        self._read()
 
     def ask(self, ask: forking.Ask) -> forking.Answer:
         self._asks.write(json.dumps(ask) + "\n")
-        answer: forking.Answer = json.loads(self._answers.readline())
+        answer: forking.Answer = json.loads(self._read())
         return answer
+
+    def _read(self) -> str:
+        line = self._answers.readline()
+        return line or sys.exit("the pytest that tries mutants in forks has ended")
 
     def stop(self) -> None:
         self._asks.close()
@@ -331,11 +336,12 @@ class _Server:
         self._running.wait()
 
 
-def _first_failure(output: str) -> str:
-    for line in output.splitlines():
-        if line.startswith(("FAILED ", "ERROR ")):
-            return line.split(" ", 1)[1].partition(" - ")[0]
-    return (output.strip().splitlines() or [""])[-1][:100]
+def _failures(output: str) -> str:
+    """Return the tests that failed, or the last line if no test did."""
+    lines = output.strip().splitlines()
+    told = [each for each in lines if each.startswith(("FAILED ", "ERROR "))]
+    failed = [each.split(" ", 1)[1].partition(" - ")[0] for each in told]
+    return " ".join(dict.fromkeys(failed)) or (lines or [""])[-1][:100]
 
 
 class Room:

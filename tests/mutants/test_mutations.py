@@ -1,9 +1,12 @@
+import os
+import time
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
-from mutants.forking import Unforkable, change
+from mutants.forking import Answer, Ask, Unforkable, change, try_in_a_fork
 from mutants.mutations import apply, lines_of, list_mutants
 from mutants.run import ROOMS, list_modules
 from mutants.watched import Watched
@@ -154,3 +157,32 @@ def test_what_runs_at_an_import_needs_a_new_process(module: ModuleType, old: str
 
     with pytest.raises(Unforkable):
         change(path, BEFORE)
+
+
+def leave_a_program() -> None:
+    if os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+
+
+@pytest.mark.parametrize(
+    ("run", "answer"),
+    [
+        (leave_a_program, Answer(failed=[], is_slow=False, instead="")),
+        (lambda: os._exit(0), Answer(failed=[], is_slow=False, instead="it ended")),
+        (lambda: 1 / 0, Answer(failed=[], is_slow=False, instead="it ended")),
+        (lambda: time.sleep(60), Answer(failed=[], is_slow=True, instead="")),
+    ],
+    ids=["program left", "ended", "broken", "slow"],
+)
+def test_only_a_whole_answer_of_a_fork_counts(
+    module: ModuleType, run: Callable[[], object], answer: Answer
+) -> None:
+    hook = SimpleNamespace(pytest_runtest_protocol=lambda **_said: run())
+    manager = SimpleNamespace(register=lambda _listener: None)
+    item = SimpleNamespace(config=SimpleNamespace(hook=hook, pluginmanager=manager))
+    ask = Ask(
+        path=str(module.__file__), before=BEFORE, tests=["a"], every=False, cpu_s=60, wall_s=1
+    )
+
+    assert try_in_a_fork({"a": item}, ask) == answer
