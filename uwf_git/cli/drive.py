@@ -36,7 +36,7 @@ from uwf_git.store.store import Store
     metavar="ADDRESS",
     default="local:4",
     help="Where: local:N, as many processes here; tls://HOST:PORT or tcp://…, a Dask scheduler; "
-    "MODULE:FUNCTION that returns an executor.  [default: local:4]",
+    "MODULE:FUNCTION that returns an executor or a Dask client.  [default: local:4]",
 )
 @click.option("--remote", metavar="NAME", help="The hub.  [default: the only remote, or origin]")
 @click.option(
