@@ -5,10 +5,10 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands.at_work import wait_for, wait_until
+from commands.counting import count_reads
 from commands.world import World
 
 from uwf_git.commands.agent_run.running import (
@@ -20,7 +20,6 @@ from uwf_git.commands.agent_run.running import (
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
@@ -199,18 +198,11 @@ def test_only_threads_with_traces_are_read(world: World, monkeypatch: pytest.Mon
     for _ in range(3):
         world.step(world.begun())
     at_work = world.begun()
-    read: list[object] = []
-    get_raw = DurableObjects.get_raw
-
-    def count(self: DurableObjects, name: Any) -> Any:
-        read.append(name)
-        return get_raw(self, name)
-
-    monkeypatch.setattr(DurableObjects, "get_raw", count)
+    counted = count_reads(monkeypatch)
     with lock_thread(world.store, at_work, since_ms=1):
         rows = running_rows(world.store, now_ms=1)
     monkeypatch.undo()
 
     assert [row["thread"] for row in rows] == [at_work]
     # Its tip, and nothing of the others.
-    assert read == [world.snapshot(at_work).commit.oid.encode()]
+    assert counted.objects == [world.snapshot(at_work).commit.oid.encode()]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from bench.archived import add_crowd
+from commands.counting import count_reads
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import branch_of
 from commands.step.test_record_turn import script
@@ -20,7 +21,6 @@ from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted, Wat
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId, read_time_ms
-from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
@@ -276,24 +276,17 @@ def test_a_look_where_nothing_has_happened_reads_no_object(
     rows = watch.list_rows()
     told = [watch.summarize(row) for row in rows]
     assert told[0].task == "Do task 99."
-    read: list[object] = []
-    get_raw = DurableObjects.get_raw
-
-    def count(self: DurableObjects, name: Any) -> Any:
-        read.append(name)
-        return get_raw(self, name)
-
-    monkeypatch.setattr(DurableObjects, "get_raw", count)
+    counted = count_reads(monkeypatch)
     for _look in range(3):
         assert watch.look() == []
         assert [watch.summarize(row) for row in watch.list_rows()] == told
-    assert read == []
+    assert counted.objects == []
 
     thread = ThreadId(f"01H{7:023}")
     with lock_drive(world.store, thread, since_ms=1):
         assert changed(watch) == [(thread, "running")]
     # Its tip alone.
-    assert len(set(read)) == 1
+    assert len(set(counted.objects)) == 1
 
 
 def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
