@@ -144,9 +144,6 @@ def test_ctrl_c_that_another_thread_of_python_receives_ends_a_wait() -> None:
         other.join()
 
 
-ASKED = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
-
-
 STARTER = """
 import sys
 from uwf_git.agents.group import DetachRequest, spawn_detached

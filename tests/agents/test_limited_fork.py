@@ -24,7 +24,6 @@ from uwf_git.agents.limited_fork import (
 )
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.workflow import Graph, Transition
 
 SHORT = RunLimits(wall_s=0.1)
 
@@ -305,11 +304,3 @@ def test_a_hostile_condition_ends_in_an_error_and_soon(name: str) -> None:
     assert time.monotonic() - began_s < 20
     assert caught.value.code in {"fence-hit", "condition-failed"}
     assert caught.value.exit_status == 1
-
-
-GRAPH: Graph = {
-    "reviewer": (
-        Transition("developer", "meta.approved = false"),
-        Transition("planner", "history[0].role = 'planner'"),
-    ),
-}

@@ -2,7 +2,6 @@ import pytest
 
 from uwf_git.agents.nested import allowed_environment
 
-NAMES = ["HOME", "PATH", "LC_ALL", "XDG_CONFIG_HOME", "https_proxy", "GIT_SSH_COMMAND", "UWF_REPO"]
 MARKERS = ["CLAUDECODE", "COPILOT_CLI", "GIT_DIR", "GIT_INDEX_FILE", "UWF_LLM_API_KEY"]
 
 

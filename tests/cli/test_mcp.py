@@ -13,19 +13,6 @@ def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def serve(
-    ran: Callable[..., Ran],
-    *messages: dict[str, Any],
-    words: tuple[str, ...] = (),
-    env: dict[str, str] | None = None,
-) -> list[Any]:
-    """Send *messages* to the server, and return its answers."""
-    fed = "".join(json.dumps(each) + "\n" for each in messages).encode()
-    done = ran("uwf_git", "mcp", *words, fed=fed, env=env or {})
-    assert (done.status, done.err) == (0, "")
-    return [json.loads(line) for line in done.out.splitlines()]
-
-
 def test_server_answers_at_once_and_ends_with_its_input() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "uwf_git", "mcp"],

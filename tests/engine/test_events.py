@@ -99,7 +99,6 @@ def test_event_is_reported_whole() -> None:
 
 
 LOOP = LoopPass(Node("review", "Until it is good", 3), 1)
-INNER = LoopPass(Node("inner", "inner", 1), 2)
 
 
 def test_branches_that_run_at_once_begin_and_end_together() -> None:

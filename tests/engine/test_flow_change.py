@@ -94,13 +94,6 @@ def test_what_has_finished_is_the_same_there(
     assert find_renamed_place(as_flow(THREE), as_flow(new), present) == lost
 
 
-NESTED = sequence(
-    loop(AGENT, both("inner"), sequence(AGENT)),
-    {"type": "conditional", "condition": "x", "nodes": [AGENT], "else": [AGENT, AGENT]},
-    both("checks"),
-)
-
-
 @given(trees, st.data())
 def test_no_run_comes_to_a_node_that_is_added_where_it_has_left(
     root: Tree, data: st.DataObject

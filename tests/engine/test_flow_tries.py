@@ -1,7 +1,7 @@
 """Tries: whole threads against a naive interpreter that loops and raises, and has no state."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,6 @@ WORKFLOW = NodeHash("A" * 13)
 RECORD = TransitionRecord(
     ThreadId("01J00000000000000000000001"), "start", "ready", WORKFLOW, 0, WORKFLOW, "demo"
 )
-Ask = Callable[[FlowNode, int], bool]
 
 
 class Chance:

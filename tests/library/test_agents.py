@@ -12,16 +12,6 @@ name: inner
 root: {type: agent, agentId: digger}
 """
 
-GRAPH = """\
-name: graph
-roles:
-  asker: {description: Asks.}
-  builder: {description: Builds., workflow: inner}
-moderator:
-  - {from: $START, to: asker}
-  - {from: asker, to: builder}
-  - {from: builder, to: $END}
-"""
 
 FLOW = """\
 name: flow

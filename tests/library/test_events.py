@@ -3,11 +3,7 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO
 
-from uwf_git import BadUsage, Refused, TaskEvent, TaskHandle, TaskRuntime
-
-
-def kinds(events: list[TaskEvent]) -> list[str]:
-    return [event.type for event in events]
+from uwf_git import BadUsage, Refused, TaskHandle, TaskRuntime
 
 
 def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:

@@ -4,20 +4,14 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import BadUsage, Limits, Refused, TaskRuntime
-from uwf_git.library.players import StepMemory
 from uwf_git.library.starting import (
     SourceText,
     find_source,
     read_source,
     to_limit_names,
 )
-from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.yaml.reader import parse_yaml
-
-
-def place(now_ms: int) -> Place:
-    return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore(), StepMemory())
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 import json
 import os
-import shlex
-import sys
 from pathlib import Path
 
 import pytest
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapters.cli import ADAPTER, build
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.adapters.cli import build
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 
 LONGEST = 131_071
 
@@ -17,11 +15,6 @@ def ask_for(command: str, prompt: str = "Review it.", **settings: str) -> Adapte
     return AdapterQuestion(
         prompt=prompt, settings={"command": command, **settings}, environ=dict(os.environ)
     )
-
-
-def run(script: str, prompt: str = "Review it.", *words: str) -> AdapterAnswer:
-    argv = [sys.executable, "-c", script, *words]
-    return ADAPTER.ask(ask_for(shlex.join(argv), prompt))
 
 
 def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:

@@ -1,11 +1,6 @@
-from collections.abc import Callable
-
 from cli.demo_verbs import say
-from cli.ran import Ran
 
 from uwf_git.cli.app.verb import Verb
-
-Demo = Callable[..., Ran]
 
 
 def test_verb_is_a_click_command() -> None:

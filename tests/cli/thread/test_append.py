@@ -1,12 +1,6 @@
 import pytest
 from cli.program import Uwf
 
-ENDLESS = """\
-- {type: agent, agentId: writer}
-- {type: loop, nodes: [{type: agent, agentId: coder}]}
-"""
-
-
 FLOW = """\
 name: flow
 description: Several at once.

@@ -202,7 +202,6 @@ moderator:
 
 
 WORKFLOWS = Path(__file__).parents[3] / "uwf_git" / "workflows"
-DRAFT = WORKFLOWS / "draft.yaml"
 
 
 @pytest.mark.parametrize(

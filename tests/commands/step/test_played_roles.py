@@ -98,12 +98,6 @@ def test_a_graph_runs_inside_a_flow_inside_a_graph(world: World) -> None:
     assert_sound(world, thread)
 
 
-def bound(world: World, thread: ThreadId) -> dict[str, str]:
-    snapshot = world.snapshot(thread)
-    binding = snapshot.get_present().binding
-    return {role: snapshot.get_node(agent).payload["command"] for role, agent in binding.items()}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [

@@ -84,17 +84,6 @@ def script(**answers: Any) -> Player:
     return play
 
 
-def run(world: World, thread: ThreadId, play: Player) -> list[str]:
-    """Step a thread to its end, and return the roles that acted in it."""
-    roles: list[str] = []
-    for _ in range(100):
-        done = world.step(thread, play)
-        if done.status == "completed":
-            return roles
-        roles.append(done.role or done.said)
-    raise AssertionError("it does not end")
-
-
 def assert_sound(world: World, thread: ThreadId) -> None:
     head = get_head(world.store, thread)
     found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
@@ -126,28 +115,6 @@ def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: W
     world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
     with refuses("flow-value", match="and no whole number"):
         world.step(thread, script())
-
-
-NESTED = """\
-name: nested
-description: Branches of branches.
-initialState: {items: [1, 2]}
-root:
-  type: loop
-  condition: iteration < 2
-  maxIterations: 3
-  nodes:
-    - type: map
-      name: outer
-      over: state.items
-      merge: {seen: append}
-      nodes:
-        - type: parallel
-          name: inner
-          nodes:
-            - {type: agent, agentId: one}
-            - {type: agent, agentId: other}
-"""
 
 
 TURNED = """\

@@ -16,10 +16,7 @@ from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.problem import Problem
-from uwf_git.model.workflow import END, START, Transition
 from uwf_git.model.yaml.include import BadYaml, Includes
-
-FILES = {"prompts/check.md": b"Check.", "roles.yaml": b"checker: {systemPromt: x}\n"}
 
 
 def test_problems_have_the_file_that_was_named() -> None:
@@ -64,13 +61,6 @@ def test_number_of_conditions_is_limited() -> None:
 
     last = [each for each in caught.value.problems if "one condition too many" in each.message]
     assert [each.line for each in last] == [MOST_CONDITIONS + 4, MOST_CONDITIONS + 5]
-
-
-GRAPH = {
-    START: (Transition("writer", None),),
-    "writer": (Transition("checker", None),),
-    "checker": (Transition("writer", "meta.ok = false"), Transition(END, None)),
-}
 
 
 def test_every_problem_has_its_file_and_line(tmp_path: Path) -> None:

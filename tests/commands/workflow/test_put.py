@@ -11,20 +11,6 @@ from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions
 
-WRONG = """\
-name: demo
-descripton: a typo
-roles:
-  writer:
-    outputSchema: {type: strin}
-  writer two:
-    systemPrompt: x
-moderator:
-  - {from: $START, to: nobody}
-  - {from: writer, to: $END, when: 'meta.ok = '}
-  - {from: writer, to: $END, when: '$now() > 1'}
-"""
-
 
 @pytest.mark.parametrize("twin", ["Demo", "DEMO"])
 def test_name_that_differs_only_by_case_is_refused(twin: str, world: World) -> None:

@@ -28,7 +28,6 @@ from uwf_git.model.workflow import END, START, Transition
 KNOWN = known_subjects()
 PLAIN = [subject for subject in KNOWN if subject.thread is None]
 THREADS = [subject for subject in KNOWN if subject.thread is not None]
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe]")
 _SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -132,12 +132,6 @@ def test_files_go_only_so_deep() -> None:
         parse_yaml("!include 0.yaml", includes=Includes(files.__getitem__))
 
 
-FILES = {
-    "roles.yaml": b"a:\n  say: x\nb: !include inner/b.yaml\n",
-    "inner/b.yaml": b"\nlist:\n  - 1\n  - 2\n",
-}
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -152,14 +152,6 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
         ask("POST", path, {"question": question})
 
 
-PARALLEL = """\
-name: parallel
-root:
-  type: parallel
-  nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
-"""
-
-
 def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     thread = world.begun()
     path = f"/api/threads/{thread}"
