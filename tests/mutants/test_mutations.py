@@ -1,5 +1,5 @@
 import os
-import time
+import signal
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -161,7 +161,7 @@ def test_what_runs_at_an_import_needs_a_new_process(module: ModuleType, old: str
 
 def leave_a_program() -> None:
     if os.fork() == 0:
-        time.sleep(60)
+        signal.pause()
         os._exit(0)
 
 
@@ -171,7 +171,7 @@ def leave_a_program() -> None:
         (leave_a_program, Answer(failed=[], is_slow=False, instead="")),
         (lambda: os._exit(0), Answer(failed=[], is_slow=False, instead="it ended")),
         (lambda: 1 / 0, Answer(failed=[], is_slow=False, instead="it ended")),
-        (lambda: time.sleep(60), Answer(failed=[], is_slow=True, instead="")),
+        (signal.pause, Answer(failed=[], is_slow=True, instead="")),
     ],
     ids=["program left", "ended", "broken", "slow"],
 )
