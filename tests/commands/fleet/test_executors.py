@@ -52,13 +52,20 @@ def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
     assert end["threads"] == {"completed": 1}
 
 
-def test_a_function_that_fails_is_told(field: Field) -> None:
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise RuntimeError('no sbatch')", "no sbatch"),
+        ("return None", "'NoneType' object has no attribute 'submit'"),
+    ],
+)
+def test_a_function_that_makes_no_executor_is_told(field: Field, body: str, said: str) -> None:
     a = field.machine("a")
-    (a.home / "cluster.py").write_text("def executor():\n    raise RuntimeError('no sbatch')\n")
+    (a.home / "cluster.py").write_text(f"def executor():\n    {body}\n")
     with a.start("drive", "--on", "cluster:executor") as process:
         _out, err = process.communicate()
     assert process.returncode == 2
-    assert "'cluster:executor' names no executor: no sbatch" in err
+    assert f"'cluster:executor' names no executor: {said}" in err
 
 
 def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field) -> None:

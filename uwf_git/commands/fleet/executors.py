@@ -56,6 +56,7 @@ def _shut_down(executor: FutureExecutor) -> Iterator[Executor]:
 def _call(address: str, module: str, function: str) -> Any:
     try:
         made = getattr(importlib.import_module(module), function)()
+        made.submit  # noqa: B018 (whatever has none is no executor)
     except Exception as error:  # whatever the user's function does
         raise BadUsage(
             f"{address!r} names no executor: {error}",
