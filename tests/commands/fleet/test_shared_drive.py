@@ -72,10 +72,14 @@ def test_a_kill_of_a_branch_typed_elsewhere_ends_its_agent_and_the_rest_goes_on(
     a, b = field.machine("a"), field.machine("b")
     merge = "merge: last\n      "
     thread = a.begin(SPLIT.replace(merge, f"{merge}onError: continue\n      ", 1))
-    field.let(f'[ "$(wc -l < {field.place}/paid)" = 1 ] || [ -e {field.go} ] || sleep 600')
+    asleep = field.place / "asleep"
+    first = f'[ "$(wc -l < {field.place}/paid)" = 1 ]'
+    field.let(f"{first} || [ -e {field.go} ] || {{ echo >> {asleep}; sleep 600; }}")
     work = b.work(thread)
     with ended(work):
-        field.wait_paid(5)
+        # Who is paid and not yet asleep would see `go`, and end without a second turn.
+        wait_until(lambda: asleep.exists() and len(asleep.read_bytes()) == 4, "not all sleep")
+        assert field.paid() == 5
         # Those beside the killed one begin anew; what they do is over at once.
         field.go.touch()
         a.run("fetch")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -66,13 +67,15 @@ def test_all_branches_begin_at_the_commit_of_the_split(world: World, git: Git) -
     thread = world.begun(PAIR)
     world.step(thread)
     found: list[str] = []
+    lock = threading.Lock()
 
     def play(turn: Turn) -> Played:
-        found.append(git("rev-parse", "HEAD", cwd=turn.workdir).strip())
-        # While the first branch works, a person commits, and begins the next change.
-        (world.place / "notes").write_text(f"{len(found)}")
-        commit_all(world.place, git)
-        (world.place / "notes").write_text("unfinished")
+        with lock:  # the branches work at once
+            found.append(git("rev-parse", "HEAD", cwd=turn.workdir).strip())
+            # While the first branch works, a person commits, and begins the next change.
+            (world.place / "notes").write_text(f"{len(found)}")
+            commit_all(world.place, git)
+            (world.place / "notes").write_text("unfinished")
         return replied({})
 
     run(world, thread, play)
