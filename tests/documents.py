@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from uwf_git.cli.app.lazy_group import LazyGroup
-from uwf_git.cli.json_cas import JSON_CAS
+from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.uwf import UWF
 
 _PROGRAMS = {"uwf": UWF, "json-cas": JSON_CAS}

@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 61_810, TESTS: 78_440}
+CODE_LINES = {PACKAGE: 61_740, TESTS: 78_440}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -40,7 +40,7 @@ OUTSIDE = (
     f"{PACKAGE}/library/",
     f"{PACKAGE}/plan/stop_hook.py",
     # What another machine is given to run begins there.
-    f"{PACKAGE}/commands/fleet/work.py",
+    f"{PACKAGE}/commands/fleet/shared_drive.py",
 )
 
 # A package that many modules of one directory may import.
@@ -73,10 +73,6 @@ NARROW_DOORS = (
 PARTS_OF = {
     "referencing": "jsonschema",
     "jsonschema_specifications": "jsonschema",
-}
-
-WITHOUT_TESTS = {
-    f"{PACKAGE}/model/meta_schema.py": "one constant, whose name test_builtin.py holds",
 }
 
 # Places that only one machine has; written so that this line does not match itself.
@@ -393,15 +389,11 @@ def rooms_have_tests(root: Path) -> list[str]:
 
     A verb of the command line has a test of its name.
     """
-    complaints = [
-        f"{path}: exempt from having tests, but not there"
-        for path in WITHOUT_TESTS
-        if not (root / path).exists()
-    ]
+    complaints = []
     for path, text in _texts(root, PACKAGE):
         module = Path(path).relative_to(PACKAGE)
         room = Path(TESTS) / module.parent
-        if module.name.startswith("__") or path in WITHOUT_TESTS:
+        if module.name.startswith("__"):
             continue
         verbs = re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)
         tests = (root / room).glob("**/test_*.py")

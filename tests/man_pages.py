@@ -14,7 +14,7 @@ from reference import entry_is_hidden
 
 from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared
 from uwf_git.cli.app.verb import Verb
-from uwf_git.cli.json_cas import JSON_CAS
+from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.uwf import UWF
 
 _PROGRAMS = {"uwf": UWF, "json-cas": JSON_CAS}

@@ -20,7 +20,7 @@ from error_codes import list_codes
 
 from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared
 from uwf_git.cli.app.verb import Verb
-from uwf_git.cli.json_cas import JSON_CAS
+from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.uwf import UWF
 from uwf_git.commands.admin.config import SETTINGS
 

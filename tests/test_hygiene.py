@@ -181,7 +181,6 @@ def house(tmp_path: Path) -> Callable[[str, str], Path]:
         "model/doors": "import cbor2, distributed, jsonschema, referencing\n"
         "import starlette, ulid, urllib3, uvicorn, wcwidth, xxhash, yaml",
         "commands/__init__": "",
-        "model/meta_schema": "",
     }
     for name, source in modules.items():
         path = tmp_path / "uwf_git" / f"{name}.py"
@@ -252,13 +251,6 @@ def test_dependency_that_nothing_imports_is_told(house: Callable[[str, str], Pat
     root = house("uwf_git/cli/__init__.py", "'''No click.'''\n")
 
     assert hygiene.each_dependency_has_one_door(root) == ["uwf_git: nothing imports click"]
-
-
-def test_exemption_of_a_module_that_is_gone_is_told(house: Callable[[str, str], Path]) -> None:
-    root = house("tests/test_a.py", "")
-    (root / "uwf_git" / "model" / "meta_schema.py").unlink()
-
-    assert "exempt from having tests, but not there" in hygiene.rooms_have_tests(root)[0]
 
 
 def test_place_of_the_checkout_is_a_path_of_a_machine(house: Callable[[str, str], Path]) -> None:

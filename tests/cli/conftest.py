@@ -14,7 +14,7 @@ from cli.ran import Ran
 from store.signing_keys import key
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.model.names import ThreadId
 
 __all__ = ["key"]

@@ -12,7 +12,7 @@ from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, PROMPT_OPTIONS, Input, read_prompt, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.errors import AgentFailed, Conflict, Refused, StoreDamaged
 
 NO_COMMAND = "a string"

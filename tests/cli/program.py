@@ -11,7 +11,7 @@ from cli.ran import Ran
 from commands.world import DEMO
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.uwf import UWF
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store

@@ -4,7 +4,7 @@ import pytest
 from cli.tables import check_command, entries
 
 from uwf_git.cli.app.lazy_group import LazyCommand
-from uwf_git.cli.json_cas import JSON_CAS, main
+from uwf_git.cli.cas import JSON_CAS, main
 
 ENTRIES = dict(entries(JSON_CAS, "json-cas"))
 

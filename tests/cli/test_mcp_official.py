@@ -12,7 +12,7 @@ from cli.program import Uwf, make_uwf
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import CallToolResult, TextContent
 
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 
 Era = Literal["auto", "legacy"]
 

@@ -14,7 +14,7 @@ from chatting import ASKING, answer, ask, call, chat, stdio, wait
 from cli.program import Uwf, make_uwf
 from mcp import StdioServerParameters
 
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 
 WRITES = '#!/bin/sh\necho \'{"meta": {"text": "hello"}}\'\n'
 GATED = '#!/bin/sh\ncat gate; echo \'{"meta": {"text": "hello"}}\'\n'

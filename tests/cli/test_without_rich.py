@@ -8,7 +8,7 @@ from cli.program import Uwf
 from cli.tables import entries
 
 from uwf_git.cli.app.lazy_group import LazyCommand
-from uwf_git.cli.json_cas import JSON_CAS
+from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.uwf import UWF
 
 # `thread read` renders at a terminal unless it is raw, `thread report` always. DONE has ended,
@@ -103,8 +103,8 @@ json-cas schema validate HASH
 SCRIPT = """
 import json, os, sys
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.session.settings import read_session
+from uwf_git.cli.cas import JSON_CAS
+from uwf_git.cli.session import read_session
 from uwf_git.cli.uwf import UWF
 programs = {"uwf": UWF, "json-cas": JSON_CAS}
 for prog, *words in json.loads(sys.argv[1]):

@@ -9,7 +9,7 @@ from cli.ran import Ran
 from seal import START_MS
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.uwf import UWF
 from uwf_git.model.names import ThreadId
 

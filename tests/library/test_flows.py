@@ -9,8 +9,7 @@ from commands.step.test_record_turn import CHECKS
 from library.crowd import Crowd
 
 from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime
-from uwf_git.library.arguments import WrongArgument
-from uwf_git.library.players import PlayerFunction
+from uwf_git.library.arguments import PlayerFunction, WrongArgument
 
 REASON = "too many errors; the direction may be wrong"
 

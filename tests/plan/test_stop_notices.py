@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.plan.stop_hook import MOST_BYTES
 from uwf_git.plan.stop_notices import (
-    MOST_BYTES,
     CannotListen,
     Notice,
     StopGrace,

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from uwf_git.store.gc.packing import run_git_gc
-from uwf_git.store.git.scopes import find_program
+from uwf_git.store.git.config import find_program
 from uwf_git.store.store import Store
 
 

@@ -46,8 +46,11 @@ def load_settings(
 ) -> dict[str, str]:
     """Return the settings of *adapter* for *role*; *words* are those of its command line."""
     # Part of the store, which is imported only when a context is loaded.
-    from uwf_git.store.git.config import read_config_file  # noqa: PLC0415
-    from uwf_git.store.git.scopes import add_user_config, read_user_config  # noqa: PLC0415 (as above)
+    from uwf_git.store.git.config import (  # noqa: PLC0415 (as above)
+        add_user_config,
+        read_config_file,
+        read_user_config,
+    )
 
     git_dir = environ.get("UWF_REPO")
     user = config = read_user_config(environ)

@@ -78,6 +78,7 @@ def tick_ms(*deadlines: float) -> float:
 
 # Cancel the work of one thread of Python from another: Ctrl-C reaches only the main thread.
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _OF_THREAD = threading.local()
@@ -116,6 +117,33 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
         if done or not futures:
             return done
         check_cancelled()
+
+
+def run_at_once(
+    work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
+) -> list[Result]:
+    """Return what *work* returns for *items*, *jobs* at a time; Ctrl-C interrupts all.
+
+    Each runs in a thread of Python: they wait for agents.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (as above)
+
+    if len(items) == 1:
+        return [work(items[0])]
+    cancelled = threading.Event()
+
+    def run(item: Item) -> Result:
+        with cancellable(cancelled):
+            return work(item)
+
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        futures = [pool.submit(run, item) for item in items]
+        try:
+            return [wait_for_one([future]).pop().result() for future in futures]
+        except BaseException:
+            cancelled.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 # Process groups: signal a whole group, and wait until the group has ended.

@@ -4,7 +4,7 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.session.settings import Session, write_stdout
+from uwf_git.cli.session import Session, write_stdout
 
 PROGRAMS = ("uwf", "json-cas")
 SHELLS = ("bash", "zsh", "fish")

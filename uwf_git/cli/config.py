@@ -6,7 +6,7 @@ from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit
 from uwf_git.cli.output.table import wide_option
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.admin.config import get_store_setting, list_settings, set_setting
 
 

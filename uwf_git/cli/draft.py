@@ -8,9 +8,9 @@ import click
 from uwf_git.cli.app.follow_up import stop_after, tell_stop
 from uwf_git.cli.app.parameters import read_agent_option, read_prompt
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import confirm, emit, note
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session import Session, write_stderr
 from uwf_git.cli.thread.run import (
     DriveOptions,
     Driving,

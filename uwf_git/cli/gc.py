@@ -9,7 +9,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.admin.gc import gc_if_due, gc_store, gc_unwatched
 from uwf_git.store.gc.packing import Counted
 

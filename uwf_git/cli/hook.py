@@ -9,7 +9,7 @@ import click
 
 from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session import Session, write_stderr
 from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
     RefUpdate,
@@ -52,7 +52,7 @@ def command(session: Session, name: str) -> None:
 
 def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
     from uwf_git.commands.receive.receive import announce_push  # noqa: PLC0415 (as above)
-    from uwf_git.store.git.scopes import shared_umask  # noqa: PLC0415 (as above)
+    from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 
     store = open_store(git_dir, environ=session.environ)

@@ -6,7 +6,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.admin.init import init_shared, init_store
 from uwf_git.errors import BadUsage
 

@@ -4,7 +4,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.mcp_serving import serve_agent, serve_chat
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 
 
 @verb(

@@ -9,7 +9,7 @@ import sys
 from typing import IO, NoReturn
 
 from uwf_git.cli.app.guard import run_guarded
-from uwf_git.cli.session.settings import Session, leave, read_session, write_stdout
+from uwf_git.cli.session import Session, leave, read_session, write_stdout
 from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
 
 # More than any client sends in one message.
@@ -44,7 +44,7 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
 
 def serve_chat(session: Session) -> None:
     """Answer a person's chat program until it closes the stream."""
-    from uwf_git.cli.session.caller import caller_of  # noqa: PLC0415 (imports the store)
+    from uwf_git.cli.caller import caller_of  # noqa: PLC0415 (imports the store)
     from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 

@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.parameters import agents_option, limit_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import note
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
 from uwf_git.cli.thread.start import Task, begin_thread, note_found, task_options, workdir_option
 from uwf_git.cli.workflow.show import name_workflow

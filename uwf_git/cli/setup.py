@@ -9,7 +9,7 @@ from uwf_git.cli.agent.check import run_check, timeout_option
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session import Session, write_stderr
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.turn.bind_roles import find_agents, name_agent
 from uwf_git.commands.turn.next_move import CONFIG_NAME

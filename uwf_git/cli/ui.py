@@ -14,10 +14,10 @@ import click
 
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import Count
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.errors import Refused
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
-from uwf_git.cli.session.settings import leave
+from uwf_git.cli.session import leave
 
 THREAD = LazyGroup(
     "thread",
@@ -182,7 +182,9 @@ UWF = LazyGroup(
         "thread": THREAD,
         "run": own("run:command", "Start a thread and drive it to its end"),
         "drive": own("drive:command", "Run what can go on at a hub, on many machines"),
-        "work": own("work:command", "Run one thread of a hub on this machine, until it stops"),
+        "work": own(
+            "drive:work_command", "Run one thread of a hub on this machine, until it stops"
+        ),
         "ps": own("watch:ps_command", "List what runs now"),
         "ui": own("ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,

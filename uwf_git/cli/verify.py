@@ -8,7 +8,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import render_text
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.verify.history import (
     Finding,
     SignedCommit,

@@ -9,7 +9,8 @@ import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.live import full_screen
+from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
+from uwf_git.cli.output.live import EventLines, full_screen
 from uwf_git.cli.output.screen import (
     describe_usage,
     emit,
@@ -19,7 +20,6 @@ from uwf_git.cli.output.screen import (
     tell_seconds,
     tell_silence,
 )
-from uwf_git.cli.output.step_lines import EventLines
 from uwf_git.cli.output.table import (
     Cell,
     Column,
@@ -30,13 +30,7 @@ from uwf_git.cli.output.table import (
     shorten,
     wide_option,
 )
-from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
-from uwf_git.cli.session.settings import (
-    Session,
-    stdout_size,
-    wait_for_reader,
-    write_stdout,
-)
+from uwf_git.cli.session import Session, stdout_size, wait_for_reader, write_stdout
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream

@@ -10,9 +10,41 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from uwf_git.model.limits import LIMITS
-from uwf_git.model.meta_schema import META_SCHEMA
 from uwf_git.model.names import PATTERN, NodeHash, is_node_hash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
+
+_SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
+_SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
+_NAMED_SCHEMAS: dict[str, Any] = {"type": "object", "additionalProperties": _SCHEMA}
+_TEXT: dict[str, Any] = {"type": "string"}
+
+# A real JSON Schema, and valid against itself. It checks the keywords that hold schemas or mark
+# references; the validator checks the rest of 2020-12 when a schema is put.
+META_SCHEMA: dict[str, Any] = {
+    "title": "JSON Schema",
+    "description": "The type of every schema node, and of this node itself: JSON Schema 2020-12",
+    "type": ["object", "boolean"],
+    "properties": {
+        "title": _TEXT,
+        "description": _TEXT,
+        "format": _TEXT,
+        "properties": _NAMED_SCHEMAS,
+        "patternProperties": _NAMED_SCHEMAS,
+        "additionalProperties": _SCHEMA,
+        "items": _SCHEMA,
+        "prefixItems": _SCHEMAS,
+        "anyOf": _SCHEMAS,
+        "oneOf": _SCHEMAS,
+        "allOf": _SCHEMAS,
+        "if": _SCHEMA,
+        "then": _SCHEMA,
+        "else": _SCHEMA,
+        "not": _SCHEMA,
+        "required": {"type": "array", "items": _TEXT},
+        "enum": {"type": "array"},
+    },
+}
+
 
 # References: which nodes a payload refers to.
 #
@@ -305,7 +337,6 @@ def direct_references(node: Node, get_node: Callable[[NodeHash], Node]) -> list[
     ]
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
 _REF: dict[str, Any] = {
     "type": "object",
     "format": "cas_ref",

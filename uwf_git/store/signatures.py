@@ -14,8 +14,8 @@ from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import Refused
+from uwf_git.store.git.config import find_program
 from uwf_git.store.git.program import ProgramTooSlow, Ran, run_program
-from uwf_git.store.git.scopes import find_program
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 

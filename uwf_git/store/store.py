@@ -26,8 +26,14 @@ from uwf_git.store.disk.durable import (
     sync_directories,
 )
 from uwf_git.store.disk.locks import hold_lock
-from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
-from uwf_git.store.git.scopes import add_user_config, is_shared, read_user_config
+from uwf_git.store.git.config import (
+    BadConfig,
+    GitConfig,
+    add_user_config,
+    is_shared,
+    read_config_file,
+    read_user_config,
+)
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs

@@ -13,7 +13,7 @@ from cli.demo import DEMO
 from cli.ran import Ran
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 
 Demo = Callable[..., Ran]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.cli.app.crash_log import last_words, write_crash_log
+from uwf_git.cli.app.failure import last_words, write_crash_log
 
 
 class Unprintable(Exception):

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from uwf_git.cli.app.guard import READER_GONE, run_guarded
-from uwf_git.cli.session.settings import ReaderGone
+from uwf_git.cli.session import ReaderGone
 from uwf_git.errors import Refused
 
 

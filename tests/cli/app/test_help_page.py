@@ -1,9 +1,6 @@
 import click
 
-from uwf_git.cli.app.lazy_group import (
-    EXIT_STATUS,
-    write_examples,
-)
+from uwf_git.cli.app.lazy_group import EXIT_STATUS, write_examples
 from uwf_git.errors import (
     AgentFailed,
     BadUsage,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, explicit_format, run
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.debug_log import is_on
 
 Demo = Callable[..., Ran]

@@ -9,8 +9,8 @@ import pytest
 from cli.ran import Ran
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.cas import JSON_CAS
+from uwf_git.cli.session import Session
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 

@@ -8,8 +8,8 @@ from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
 from uwf_git.cli.app.lazy_group import run
-from uwf_git.cli.json_cas import JSON_CAS
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.cas import JSON_CAS
+from uwf_git.cli.session import Session
 from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
@@ -18,7 +18,7 @@ from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
 
-PROGRAM = "import sys; from uwf_git.cli.json_cas import main; sys.exit(main())"
+PROGRAM = "import sys; from uwf_git.cli.cas import main; sys.exit(main())"
 TEXT = "\ufeffé\r\n\0\x1b[2J\u2028 no newline"
 
 

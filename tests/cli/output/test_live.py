@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from uwf_git.cli.output.live import LiveLines, full_screen
-from uwf_git.cli.session.settings import write_stderr
+from uwf_git.cli.session import write_stderr
 
 Captured = pytest.CaptureFixture[str]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf, make_uwf
 
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.store.git.config import set_config
 
 

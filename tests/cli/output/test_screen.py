@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.cli.output.live import EventLines
 from uwf_git.cli.output.screen import (
     MOMENT,
     Moment,
@@ -26,8 +27,7 @@ from uwf_git.cli.output.screen import (
     tell_seconds,
     tell_when,
 )
-from uwf_git.cli.output.step_lines import EventLines
-from uwf_git.cli.session.settings import Format, Session
+from uwf_git.cli.session import Format, Session
 from uwf_git.model.thread import STATUSES
 from uwf_git.store.store import create_store
 

@@ -3,8 +3,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.cli.output.live import StepLines
 from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.table import display_width
 
 

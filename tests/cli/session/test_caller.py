@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from agentkit.person import Person
 
-from uwf_git.cli.session.caller import caller_of, terminal_caller, without_password_prompt
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.caller import caller_of, terminal_caller, without_password_prompt
+from uwf_git.cli.session import Session
 
 
 @pytest.mark.parametrize("terminals", [(True, True), (True, False), (False, True), (False, False)])
@@ -27,8 +27,8 @@ def test_format_that_a_person_prefers_is_none_of_the_agents(session: Session) ->
 
 
 TELL = (
-    "import os, sys; from uwf_git.cli.session.settings import read_session;"
-    "from uwf_git.cli.session.caller import terminal_caller;"
+    "import os, sys; from uwf_git.cli.session import read_session;"
+    "from uwf_git.cli.caller import terminal_caller;"
     "print('[' + terminal_caller(read_session(os.environ)).environ.get('UWF_TTY', '-') + ']')"
 )
 

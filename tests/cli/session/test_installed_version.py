@@ -1,4 +1,4 @@
-from uwf_git.cli.session.installed_version import installed_version
+from uwf_git.cli.session import installed_version
 
 
 def test_missing_package_has_no_known_version() -> None:

@@ -9,7 +9,7 @@ import pytest
 from cli.program import Uwf
 from cli.test_run import STUBBORN, lives, wait_for
 
-from uwf_git.cli.session.caller import sigterm_as_interrupt
+from uwf_git.cli.caller import sigterm_as_interrupt
 
 ASKED = [signal.SIGTERM, signal.SIGHUP]
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.session.new_thread_id import thread_id_at
+from uwf_git.cli.session import thread_id_at
 
 TIMES = st.integers(0, 2**48 - 1)
 ENTROPY = st.binary(min_size=10, max_size=10)

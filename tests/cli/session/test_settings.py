@@ -11,7 +11,7 @@ import pytest
 from cli.ran import Ran
 from refusing import refuses
 
-from uwf_git.cli.session.settings import (
+from uwf_git.cli.session import (
     OutputFailed,
     ReaderGone,
     Session,
@@ -272,7 +272,7 @@ def test_text_that_the_encoding_lacks_is_written_as_escapes(
 
 def test_closed_descriptors_are_opened_before_anything_else_gets_their_numbers() -> None:
     script = (
-        "import os, uwf_git.cli.session.settings as s\n"
+        "import os, uwf_git.cli.session as s\n"
         "os.closerange(0, 3)\n"
         "s.hold_standard_streams()\n"
         "os._exit(os.open(os.devnull, os.O_RDONLY))\n"

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from cli.terminal import Terminal
 
-from uwf_git.cli.session.settings import write_stderr
+from uwf_git.cli.session import write_stderr
 from uwf_git.cli.thread.progress import AtWork, tell_elapsed
 from uwf_git.model.names import ThreadId
 

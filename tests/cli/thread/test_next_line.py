@@ -9,7 +9,7 @@ from cli.program import ANSWER, Uwf
 from commands.at_work import BEGUN, HANG, SAY_PID, AtWork, at_work
 from commands.world import DEMO, World
 
-from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.caller import caller_of
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.store.git.config import BadConfig, GitConfig, set_config
-from uwf_git.store.git.scopes import (
+from uwf_git.store.git.config import (
+    BadConfig,
+    GitConfig,
     is_shared,
     read_user_config,
+    set_config,
     share_folder,
 )
 from uwf_git.store.store import create_store, open_store

@@ -10,6 +10,7 @@ from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import (
     RemoteUrl,
     Sides,
@@ -25,7 +26,6 @@ from uwf_git.store.remotes.remotes import (
     without_passwords,
 )
 from uwf_git.store.remotes.transport import request_safely
-from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store, create_store, open_store
 
 Git = Callable[..., str]

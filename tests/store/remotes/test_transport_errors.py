@@ -3,12 +3,12 @@ from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from urllib3.exceptions import ReadTimeoutError
 
-from uwf_git.store.remotes.remotes import RemoteUrl
-from uwf_git.store.remotes.transport_errors import (
+from uwf_git.store.remotes.incoming import (
     RemoteFailed,
     failures,
     unauthorized,
 )
+from uwf_git.store.remotes.remotes import RemoteUrl
 
 URL = RemoteUrl("http", "https://me:secret@host/x")
 

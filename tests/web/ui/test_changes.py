@@ -10,8 +10,8 @@ from commands.world import World
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_thread
-from uwf_git.web.ui import changes as changes_module
-from uwf_git.web.ui.changes import MOST_STREAMS, Changes, StoreLook
+from uwf_git.web.ui import site as changes_module
+from uwf_git.web.ui.site import MOST_STREAMS, Changes, StoreLook
 
 
 async def _next(stream: AsyncIterator[Any]) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from refusing import refuses
 
 from uwf_git.errors import Conflict
-from uwf_git.web.ui.changes import Workers
+from uwf_git.web.ui.site import Workers
 
 
 def test_too_many_waiting_calls_are_refused() -> None:

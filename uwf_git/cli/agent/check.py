@@ -6,14 +6,13 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.agent_log import forwarded_log
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.agent.check import CheckRequest, check_agent, find_trusted_settings
 from uwf_git.commands.turn.bind_roles import name_agent
-from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.scopes import read_user_config
+from uwf_git.store.git.config import GitConfig, read_user_config
 from uwf_git.store.store import NotAStore
 
 DEFAULT_TIMEOUT_S = 120

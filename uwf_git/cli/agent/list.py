@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, screen_of
 from uwf_git.cli.output.table import Cell, Column, paint_columns, wide_option
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.turn.bind_roles import FoundAgent, find_agents
 from uwf_git.commands.turn.next_move import CONFIG_NAME
 

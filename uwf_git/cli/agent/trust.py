@@ -8,7 +8,7 @@ from uwf_git.cli.app.parameters import text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, without_none
 from uwf_git.cli.output.table import render_text
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.agent.trust import AgentSelection, trust, untrust
 from uwf_git.store.trust import Trusted, list_trusted
 

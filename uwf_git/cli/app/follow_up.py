@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.cli.output.screen import Painted, note, screen_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.after import follow_up, warn_of_files, warn_of_guess, warn_of_worktrees
 from uwf_git.commands.inspect.show import Stop, find_stop, read_stop
 from uwf_git.commands.turn.next_move import Advice

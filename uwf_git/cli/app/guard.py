@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Callable, Mapping
 
-from uwf_git.cli.session.settings import ReaderGone, hold_standard_streams
+from uwf_git.cli.session import ReaderGone, hold_standard_streams
 
 READER_GONE = 141
 """What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""

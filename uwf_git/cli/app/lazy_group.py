@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from uwf_git.cli.app.guard import run_guarded
-from uwf_git.cli.session.settings import (
+from uwf_git.cli.session import (
     FORMAT_VARIABLE,
     FORMATS,
     Format,
@@ -231,7 +231,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     del param  # click passes it to every callback
     if not value or ctx.resilient_parsing:
         return
-    from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (importlib.metadata: 30 ms)
+    from uwf_git.cli.session import installed_version  # noqa: PLC0415 (importlib.metadata: 30 ms)
 
     write_stdout(f"{ctx.command_path} {installed_version()}\n")
     ctx.exit()

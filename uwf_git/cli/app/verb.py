@@ -14,7 +14,7 @@ from uwf_git.cli.app.lazy_group import (
     write_examples,
     write_options,
 )
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.model.text import cut
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
-from uwf_git.cli.session.settings import write_stderr
+from uwf_git.cli.session import write_stderr
 from uwf_git.model.text import visible_block, without_colours
 
 Forward = Callable[[bytes], None]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.session.settings import ReaderGone, Session, stdout_is_utf8, write_stdout
+from uwf_git.cli.session import ReaderGone, Session, stdout_is_utf8, write_stdout
 from uwf_git.engine.picture.draw import DEFAULT_WIDTH, FORMS, draw
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Refused

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 import click
 
-from uwf_git.cli.session.settings import (
+from uwf_git.cli.session import (
     Session,
     stdout_is_utf8,
     wants_colour,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.output.screen import Painted, Screen, Styled, render_json
-from uwf_git.cli.session.settings import stdout_is_utf8
+from uwf_git.cli.session import stdout_is_utf8
 from uwf_git.model.text import visible_block, visible_line
 
 # Width of text on a terminal, in columns: the only use of wcwidth.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import render_text
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session, installed_version
 from uwf_git.commands.plan import clean_plans, list_misnamed_plans, read_plan_rows, read_plan_status
 from uwf_git.errors import BadUsage
 from uwf_git.plan.hooks import (
@@ -24,7 +24,7 @@ from uwf_git.plan.hooks import (
     write_plugin,
 )
 from uwf_git.plan.settings import load_plan_settings, read_plan_settings
-from uwf_git.store.git.scopes import read_user_config
+from uwf_git.store.git.config import read_user_config
 from uwf_git.store.store import NotAStore
 
 if TYPE_CHECKING:
@@ -103,8 +103,6 @@ def plugin_command(
     hook = find_hook(workdir, settings.plugin_dir)
     document: dict[str, Any] = {"plugin": hook.plugin, "written": [], "command": hook.command}
     if not uninstalls:
-        from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (30 ms, for this verb alone)
-
         state_file = os.path.join(workdir, settings.state_file)
         written = write_plugin(hook, installed_version(), state_file=state_file)
         document["written"] = [os.path.relpath(path, workdir) for path in written]

@@ -11,11 +11,10 @@ import click
 
 from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument, with_options
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.plan.directory import directory_option, find_directory, open_project
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.installed_version import installed_version
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session import Session, installed_version, write_stderr
 from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.cli.thread.start import begin_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread

@@ -15,9 +15,9 @@ from uwf_git.cli.app.parameters import (
     text_argument,
 )
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of, terminal_caller
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.caller import caller_of, terminal_caller
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.thread.start import note_left
 from uwf_git.cli.thread.steer import emit_steered
 from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step

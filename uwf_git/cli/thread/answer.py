@@ -10,9 +10,9 @@ from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import terminal_caller
 from uwf_git.cli.output.screen import note
-from uwf_git.cli.session.caller import terminal_caller
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session import Session, write_stderr
 from uwf_git.cli.thread.step import emit_step
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import (
@@ -24,8 +24,7 @@ from uwf_git.commands.control.answer import (
     read_question,
 )
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.turn.check_meta import find_problem
-from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.commands.turn.turn import ThreadResult, find_problem
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import parse_node_prefix

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.screen import Style, emit, note, screen_of
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session, write_stdout
+from uwf_git.cli.session import Session, write_stdout
 from uwf_git.commands.control.files import (
     FilesAt,
     find_files,

@@ -7,9 +7,9 @@ import click
 from uwf_git.cli.app.follow_up import note_next
 from uwf_git.cli.app.parameters import reason_option
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import confirm, emit, note, without_none
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
 from uwf_git.commands.worktree.worktrees import ForgottenWork

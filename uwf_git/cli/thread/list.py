@@ -16,7 +16,7 @@ from uwf_git.cli.output.table import (
     paint_columns,
     wide_option,
 )
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import (
     DAMAGED,

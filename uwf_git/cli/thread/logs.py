@@ -11,7 +11,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import Count
-from uwf_git.cli.session.settings import Session, write_stdout
+from uwf_git.cli.session import Session, write_stdout
 from uwf_git.commands.agent_run.running import refuse_inside
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.live import LiveLines
+from uwf_git.cli.output.live import LiveLines, StepLines
 from uwf_git.cli.output.screen import Screen, describe_usage, note, tell_local
-from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.table import shorten
-from uwf_git.cli.session.settings import (
+from uwf_git.cli.session import (
     Session,
     stderr_columns,
     stderr_is_utf8,

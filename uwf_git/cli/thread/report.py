@@ -7,7 +7,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import picture_options, print_picture, write_file
-from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
+from uwf_git.cli.session import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.graph import picture_thread, report_of_damage, view_report
 from uwf_git.web.report import render_report
 

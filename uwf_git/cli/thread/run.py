@@ -12,10 +12,10 @@ import click
 from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop, view_result
 from uwf_git.cli.app.parameters import agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
 from uwf_git.cli.output.table import count_by_status
-from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal_caller
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
 from uwf_git.commands.drive.background import (
@@ -30,8 +30,8 @@ from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.flow import CLAIM
 from uwf_git.commands.turn.next_move import Steered
-from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_folds import count_steps, first_line

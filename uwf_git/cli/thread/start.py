@@ -15,9 +15,9 @@ from uwf_git.cli.app.parameters import (
     with_options,
 )
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.cli.workflow.show import note_local
 from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 from uwf_git.errors import Refused

@@ -8,9 +8,9 @@ from uwf_git.cli.app.follow_up import describe_result, note_next, view_result
 from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
 from uwf_git.cli.app.parameters import INPUT, Input, hint_option, reason_option
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.control.steer import (
     kill_thread,
     patch_thread,

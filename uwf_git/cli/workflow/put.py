@@ -10,11 +10,11 @@ import click
 
 from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.paging import picture_options, print_picture
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import render_text
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session, write_stdout
+from uwf_git.cli.session import Session, write_stdout
 from uwf_git.cli.workflow.show import is_file, note_local
 from uwf_git.commands.draft import answer_as_validator
 from uwf_git.commands.workflow.build import (

@@ -7,10 +7,10 @@ import click
 
 from uwf_git.cli.app.parameters import Input, reason_option
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import Styled, emit, note, screen_of
 from uwf_git.cli.output.table import Cell, Column, limit_option, paint_columns, wide_option
-from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session import Session
 from uwf_git.commands.workflow.find import list_all_workflows, list_workflows
 from uwf_git.commands.workflow.history import (
     list_history,

@@ -36,8 +36,8 @@ from uwf_git.store.gc.tidy import (
     remove_stale_packs,
     unite_packs,
 )
+from uwf_git.store.git.config import find_program, shared_umask
 from uwf_git.store.git.program import ProgramFailed, start_background_program
-from uwf_git.store.git.scopes import find_program, shared_umask
 from uwf_git.store.store import Store
 
 

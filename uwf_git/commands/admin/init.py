@@ -5,9 +5,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import GitConfig, add_config, read_config_file, set_config
+from uwf_git.store.git.config import (
+    NAME,
+    GitConfig,
+    add_config,
+    read_config_file,
+    set_config,
+    share_folder,
+    shared_umask,
+)
 from uwf_git.store.git.hook_files import PINNED, check_hooks, install_hooks
-from uwf_git.store.git.scopes import NAME, share_folder, shared_umask
 from uwf_git.store.store import (
     Store,
     check_owner,

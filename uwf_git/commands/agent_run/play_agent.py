@@ -75,10 +75,9 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.check_meta import find_reply_problem
-from uwf_git.commands.turn.limits import tell_cut_short
-from uwf_git.commands.turn.rules import record_env
-from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path
+from uwf_git.commands.turn.flow import record_env
+from uwf_git.commands.turn.next_move import tell_cut_short
+from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes

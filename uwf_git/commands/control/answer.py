@@ -13,15 +13,23 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, wait_for_person
 from uwf_git.commands.turn.branches import WrongStatus, read_active
-from uwf_git.commands.turn.check_meta import (
+from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
+from uwf_git.commands.turn.next_move import (
+    PERSON,
+    NextTurn,
+    check_limits,
+    decide_next,
+    find_turn_place,
+    read_spending,
+)
+from uwf_git.commands.turn.turn import (
+    ThreadResult,
+    Turn,
+    build_thread_result,
     find_flow_problem,
     find_reply_problem,
     get_output_schema,
 )
-from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
-from uwf_git.commands.turn.limits import check_limits, read_spending
-from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import CheckAnswer, FormIO, fill_form, list_questions
 from uwf_git.engine.turn_context import AgentContext, RoleView, Step
 from uwf_git.errors import Refused, name_some
@@ -33,8 +41,8 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head
+from uwf_git.store.threads.history import record_next
 from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, lock_thread
-from uwf_git.store.threads.record import record_next
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 
 # `uwf thread answer`: record a person's answer as a step. Nothing runs.

@@ -26,6 +26,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
     Parcel,
+    RemoteFailed,
     build_parcel,
     hold_blobs,
     name_blob,
@@ -33,7 +34,6 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
-from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 
 TTL_S = 60.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.fleet.claims import Hub, Watch, list_claims
-from uwf_git.commands.fleet.work import Done, Job, run_thread
+from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split.commits import find_container
@@ -22,8 +22,7 @@ from uwf_git.commands.split.family import Branch, Family, list_branches
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
-from uwf_git.commands.turn.limits import find_limit, find_steps_left
-from uwf_git.commands.turn.next_move import decide_next
+from uwf_git.commands.turn.next_move import decide_next, find_limit, find_steps_left
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -31,8 +30,8 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import choose_remote, read_shared
-from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_thread
 from uwf_git.store.threads.history import find_tip, walk_trunks

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from uwf_git.commands.fleet.drive import Executor
-from uwf_git.commands.fleet.work import Done, Job
+from uwf_git.commands.fleet.shared_drive import Done, Job
 from uwf_git.errors import BadUsage, Refused
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}

@@ -6,9 +6,13 @@ from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
-from uwf_git.commands.turn.turn import InputFile, find_output_path, read_input_files
+from uwf_git.commands.turn.turn import (
+    InputFile,
+    find_output_path,
+    get_output_schema,
+    read_input_files,
+)
 from uwf_git.engine.form import list_questions
 from uwf_git.engine.log_lines import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
@@ -23,8 +27,7 @@ from uwf_git.model.workflow import END, Role, Workflow, parse_role, parse_workfl
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
+from uwf_git.store.threads.run_dir import RunDir, find_workdir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     get_role,

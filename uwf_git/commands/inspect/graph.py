@@ -24,7 +24,7 @@ from uwf_git.commands.inspect.story import (
     view_files_of,
 )
 from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
-from uwf_git.commands.turn.limits import add_branches
+from uwf_git.commands.turn.next_move import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture.plan import (

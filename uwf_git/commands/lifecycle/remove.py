@@ -30,14 +30,16 @@ from uwf_git.store.threads.heads import (
     resolve_thread,
 )
 from uwf_git.store.threads.history import list_preserved, release
-from uwf_git.store.threads.local_files import (
+from uwf_git.store.threads.lock import forget_lock, lock_thread
+from uwf_git.store.threads.run_dir import (
     forget_files,
     forget_log,
     forget_settings,
     forget_workdir,
+    list_check_runs,
+    list_run_dirs,
+    remove_runs,
 )
-from uwf_git.store.threads.lock import forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # Which threads `uwf thread rm` removes: the named ones and their branches, all of them archived.

@@ -13,7 +13,7 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.commands.mcp.server import McpPlace
-from uwf_git.commands.turn.check_meta import find_reply_problem
+from uwf_git.commands.turn.turn import find_reply_problem
 from uwf_git.engine.prompt import SchemaWords
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.agents.group import check_cancelled
+from uwf_git.agents.group import check_cancelled, run_at_once
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
@@ -59,10 +59,15 @@ from uwf_git.commands.turn.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
-from uwf_git.commands.turn.flow import ask_container
-from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
-from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.rules import read_keep_rules, read_retry
+from uwf_git.commands.turn.flow import ask_container, read_keep_rules, read_retry
+from uwf_git.commands.turn.next_move import (
+    NextTurn,
+    check_limits,
+    decide_next,
+    find_steps_left,
+    find_turn_place,
+    read_spending,
+)
 from uwf_git.commands.turn.turn import (
     Player,
     ThreadResult,
@@ -318,8 +323,6 @@ def step_branches(
 
 def _step_all(store: Store, tip: Snapshot, step: StepBranch, *, jobs: int) -> list[BranchStep]:
     """Step each branch below *tip* once, at most *jobs* at a time; raise as ``step_branches``."""
-    from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
-
     room = _Room(store, tip.record.thread)
     interrupted: list[TurnInterrupted] = []
 

@@ -7,9 +7,13 @@ from typing import Any
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_ending, read_split
 from uwf_git.commands.split.family import find_ends, find_owner
-from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.next_move import NextMove, advise, decide_next, find_steered
-from uwf_git.commands.turn.turn import choose_workdir, existing_directory, workdir_unknown
+from uwf_git.commands.turn.turn import (
+    choose_workdir,
+    existing_directory,
+    find_role_problem,
+    workdir_unknown,
+)
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
@@ -28,8 +32,8 @@ from uwf_git.store.threads.heads import (
     resolve_head,
 )
 from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
+from uwf_git.store.threads.run_dir import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 
 # An active thread, and the errors if it cannot be stepped or steered.

@@ -16,9 +16,8 @@ from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
 from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
-from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
-from uwf_git.store.git.scopes import find_program
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
 from uwf_git.store.objects.pack_writer import is_kept
 from uwf_git.store.store import Store

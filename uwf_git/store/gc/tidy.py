@@ -37,7 +37,7 @@ from uwf_git.store.gc.packing import (
     may_live,
     remove_packs,
 )
-from uwf_git.store.git.scopes import is_shared
+from uwf_git.store.git.config import is_shared
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK, find_pack_problem
@@ -45,22 +45,20 @@ from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_de
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.local_files import (
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.threads.run_dir import (
     FILES,
     LOGS,
     files_index,
     forget_log,
     forget_workdir,
     has_files,
-    log_path,
-    workdirs_folder,
-)
-from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import (
     is_any_alive,
     list_threads_with_runs,
+    log_path,
     remove_runs,
     runs_folder,
+    workdirs_folder,
 )
 
 # Pack refs as `git pack-refs --all` does; a kill leaves nothing that blocks git.

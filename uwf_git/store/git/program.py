@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
 from uwf_git.git_environment import without_local_variables
-from uwf_git.store.git.scopes import find_program
+from uwf_git.store.git.config import find_program
 
 _MOST_BYTES = 100_000
 _IN_BACKGROUND = '"$@" &'

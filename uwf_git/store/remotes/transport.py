@@ -34,28 +34,25 @@ from dulwich.refs import Ref
 
 from uwf_git.debug_log import debug
 from uwf_git.git_environment import UNSET_LOCAL_VARIABLES, without_local_variables
-from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
-from uwf_git.store.git.scopes import find_program
 from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, render_size, transfer_too_large
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.incoming import (
+    AtomicUnsupported,
     ChooseWants,
     Incoming,
     PackParcel,
     Parcel,
     PushReport,
-    read_fetch_limits,
-)
-from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl
-from uwf_git.store.remotes.transport_errors import (
-    AtomicUnsupported,
     RemoteFailed,
     failures,
     not_smart,
+    read_fetch_limits,
     unauthorized,
 )
+from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 

@@ -20,37 +20,37 @@ from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.web.ui.answers import (
+    HEADERS,
+    MOST_BODY_BYTES,
+    TOO_LARGE,
     Asked,
     Created,
     Describe,
     Picture,
+    Refusal,
+    RequestHead,
     bad_body,
+    check_head,
     is_asset,
     read_asset,
     tell_error,
     write_json,
 )
-from uwf_git.web.ui.changes import Changes, Workers
-from uwf_git.web.ui.controls import CONTROLS, check_answer, control_thread, list_agents
-from uwf_git.web.ui.drafts import (
+from uwf_git.web.ui.controls import (
+    CONTROLS,
     begin_draft,
+    check_answer,
+    control_thread,
     draw_draft,
     draw_workflow,
+    list_agents,
     list_registered,
     put_draft,
     start_new,
     view_draft,
     view_workflow,
 )
-from uwf_git.web.ui.guard import (
-    HEADERS,
-    MOST_BODY_BYTES,
-    TOO_LARGE,
-    Refusal,
-    RequestHead,
-    check_head,
-)
-from uwf_git.web.ui.site import Site
+from uwf_git.web.ui.site import Changes, Site, Workers
 from uwf_git.web.ui.thread_view import (
     draw_thread,
     view_entry,

@@ -1,4 +1,4 @@
-// Controls and marks of direction in foreign text, spelled out as uwf_git/model/visible.py does.
+// Controls and marks of direction in foreign text, spelled out as uwf_git/model/text.py does.
 
 const CONTROL =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -259,7 +259,7 @@ class Session(NamedTuple):
                 _warn_of_changes(store)
             self.opened.append(store)
         if self.held is not None:
-            from uwf_git.store.git.scopes import shared_umask  # noqa: PLC0415 (the same)
+            from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (the same)
 
             # The lock or folder of one user would keep all others out of a shared store.
             self.held.enter_context(shared_umask(store.config))
@@ -279,7 +279,7 @@ class Session(NamedTuple):
         """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:
             return self
-        from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (the same)
+        from uwf_git.store.git.config import read_user_config  # noqa: PLC0415 (the same)
         from uwf_git.store.store import NotAStore, find_store  # noqa: PLC0415 (costs 60 ms, see above)
 
         text = None
@@ -383,13 +383,20 @@ def _now_ms() -> int:
 
 
 def _new_thread_id() -> ThreadId:
-    return _thread_id_at(_now_ms(), os.urandom(_ENTROPY_BYTES))
+    return thread_id_at(_now_ms(), os.urandom(_ENTROPY_BYTES))
 
 
-def _thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
-    from uwf_git.cli.session.new_thread_id import thread_id_at  # noqa: PLC0415 (python-ulid: 50 ms)
+def thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
+    """Return the id of a thread created at *time_ms*, made unique by *entropy*.
 
-    return thread_id_at(time_ms, entropy)
+    Source: https://github.com/ulid/spec: 48 bits of milliseconds since 1970, 80 of randomness.
+
+    Raises:
+        OverflowError: *time_ms* does not fit 48 bits.
+    """
+    from ulid import ULID  # noqa: PLC0415 (50 ms)
+
+    return ThreadId(str(ULID.from_bytes(time_ms.to_bytes(6, "big") + entropy)))
 
 
 def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId]]:
@@ -403,6 +410,16 @@ def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId
     counted = itertools.count(1)
 
     def new_thread_id() -> ThreadId:
-        return _thread_id_at(start_ms, next(counted).to_bytes(_ENTROPY_BYTES, "big"))
+        return thread_id_at(start_ms, next(counted).to_bytes(_ENTROPY_BYTES, "big"))
 
     return itertools.count(start_ms, 1000).__next__, new_thread_id
+
+
+def installed_version(distribution: str = "uwf") -> str:
+    """Return the version of *distribution*, or "unknown" in a source tree that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 (30 ms)
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"

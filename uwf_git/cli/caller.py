@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from uwf_git.cli.session.settings import FORMAT_VARIABLE, Session
+from uwf_git.cli.session import FORMAT_VARIABLE, Session
 from uwf_git.commands.caller import Caller
 
 # Callers: who runs a command, and at which terminal agents can find that person (UWF_TTY).

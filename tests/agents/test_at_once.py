@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from uwf_git.agents.group import check_cancelled
-from uwf_git.commands.step.at_once import run_at_once
+from uwf_git.agents.group import check_cancelled, run_at_once
 
 
 def test_an_interrupt_of_one_reaches_the_others() -> None:

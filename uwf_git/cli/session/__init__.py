@@ -1,1 +1,0 @@
-"""The process: settings, streams, signals, and who called."""
