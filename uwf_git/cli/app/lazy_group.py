@@ -19,6 +19,7 @@ from uwf_git.cli.session import (
     FORMATS,
     Format,
     Session,
+    installed_version,
     read_session,
     write_stdout,
 )
@@ -231,8 +232,6 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     del param  # click passes it to every callback
     if not value or ctx.resilient_parsing:
         return
-    from uwf_git.cli.session import installed_version  # noqa: PLC0415 (importlib.metadata: 30 ms)
-
     write_stdout(f"{ctx.command_path} {installed_version()}\n")
     ctx.exit()
 

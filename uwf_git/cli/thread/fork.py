@@ -10,6 +10,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import confirm, emit, note, without_none
 from uwf_git.cli.session import Session
+from uwf_git.commands.control.files import fork_with_files
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
 from uwf_git.commands.worktree.worktrees import ForgottenWork
@@ -70,8 +71,6 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
     store, caller, new = session.open_store(), caller_of(session), session.new_thread_id()
     path = {}
     if asked["files"]:
-        from uwf_git.commands.control.files import fork_with_files  # noqa: PLC0415 (start-up time)
-
         forked, path["path"] = fork_with_files(store, caller, request, thread=new, into=into)
     else:
         forked = fork_thread(store, caller, request, thread=new)

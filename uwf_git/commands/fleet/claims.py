@@ -34,6 +34,7 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
+from uwf_git.store.remotes.transport import Access, fetch_pack, list_refs_there
 from uwf_git.store.store import Store
 
 TTL_S = 60.0
@@ -75,21 +76,15 @@ class Hub:
     """A remote whose refs tell who runs what."""
 
     def __init__(self, store: Store, caller: Caller, remote: Remote) -> None:
-        from uwf_git.store.remotes.transport import Access  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-
         self.store, self.caller, self.remote = store, caller, remote
         self._access = Access(remote_url(store, remote), store.config, caller.environ)
         self._access.check_trusted(store)
 
     def look(self) -> dict[str, Oid]:
-        from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
-
         return list_refs_there(self._access)
 
     def read_claims(self, only: ThreadId | None = None) -> dict[ThreadId, Claim]:
         """Read the present claims, or one thread's claim, in one connection: they move often."""
-        from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
-
         claims: dict[ThreadId, Oid] = {}
 
         def choose(refs: dict[str, Oid]) -> FetchRequest:

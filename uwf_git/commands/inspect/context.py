@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
+from uwf_git.commands.inspect.show import view_tried
 from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.branches import ThreadNotActive
+from uwf_git.commands.turn.flow import fill_input, read_state_at
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
 from uwf_git.commands.turn.turn import (
     InputFile,
@@ -313,9 +315,6 @@ def _view_place(
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
-    from uwf_git.commands.inspect.show import view_tried  # noqa: PLC0415 (flows only)
-    from uwf_git.commands.turn.flow import fill_input, read_state_at  # noqa: PLC0415 (flows only)
-
     state = read_state_at(snapshot, present, place)
     return {
         "state": state,

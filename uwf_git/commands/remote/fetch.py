@@ -51,6 +51,7 @@ from uwf_git.store.remotes.remotes import (
     track,
     update_tracking,
 )
+from uwf_git.store.remotes.transport import Access, fetch_pack
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
 from uwf_git.store.workflows import WORKFLOWS, list_names
@@ -262,8 +263,6 @@ def _fetch(
         ExitStack() as until_tracked,
         receive_objects(store, read_fetch_limits(store.config)) as incoming,
     ):
-        from uwf_git.store.remotes.transport import Access, fetch_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-
         access = Access(remote_url(store, received.remote), store.config, caller.environ)
         access.check_trusted(store)
         fetch_pack(access, received.choose, incoming)

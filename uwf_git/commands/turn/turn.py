@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.commits import SplitRefused, find_container
-from uwf_git.commands.turn.flow import KeepRules, RetryRules
+from uwf_git.commands.turn.flow import KeepRules, RetryRules, fill_template
 from uwf_git.commands.turn.next_move import Spending
 from uwf_git.engine import flow_state
+from uwf_git.engine.flow_move import FlowWords
 from uwf_git.errors import Refused, UwfError, name_some
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import NodeHash, ThreadId, check_path_below
@@ -283,11 +284,7 @@ def _fill(
     if "${" not in template:
         return template
     if place is not None:
-        from uwf_git.commands.turn.flow import fill_template  # noqa: PLC0415 (flows only)
-
         return fill_template(snapshot, present, place, template)
-    from uwf_git.engine.flow_move import FlowWords  # noqa: PLC0415 (few roles of graphs need it)
-
     prompt = snapshot.get_start().payload["prompt"]
     words = FlowWords("javascript", present.state, prompt, present.depth)
     return words.fill_here(template, present.visits.get(role.name, 0))
