@@ -583,9 +583,9 @@ def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     """Fill a template of JSONata: alone a value keeps its type, within text it becomes text."""
-    from uwf_git.engine.expression import check_condition, split_template  # noqa: PLC0415 (JSONata costs 40 ms)
+    from uwf_git.engine.expression import split_template  # noqa: PLC0415 (JSONata costs 40 ms)
 
-    pieces = split_template(template, check_condition)
+    pieces = split_template(template)
     if len(pieces) == 1 and pieces[0].is_expression:
         return evaluate(pieces[0].text)
     return "".join(

@@ -27,7 +27,7 @@ def _check_jsonata(text: FlowText) -> str | None:
     if text.kind == "expression":
         return check_condition(text.text)
     try:
-        split_template(text.text, check_condition)
+        split_template(text.text)
     except ValueError as error:
         return str(error)
     return None
