@@ -7,22 +7,10 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from uwf_git.commands.inspect import story
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, count_branches, view_urgent
 from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, show_thread, view_thread
 from uwf_git.commands.inspect.step_view import view_steps
-from uwf_git.commands.inspect.story import (
-    CONTENT_BYTES,
-    Mask,
-    StoryReader,
-    Telling,
-    add_up,
-    count_failed,
-    cut_text,
-    find_problems,
-    make_mask,
-    mask_json,
-    view_files_of,
-)
 from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.verify.history import SignatureReader
@@ -59,10 +47,10 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
     """Return the documents of all steps, oldest first; joins with ``branches``."""
     history = walk_history(store, tip.commit.oid, through_forks=True)
     # After a poke an equal step has the same node; the newest, here the last, counts.
-    taken = list(count_failed(history))[::-1]
+    taken = list(story.count_failed(history))[::-1]
     failed = {each.record.node: count for each, count in taken}
     named = {each.record.node: each.record.files for each, _ in taken if each.record.files}
-    files = view_files_of(store, tip.record.thread, list(named.values())) if named else {}
+    files = story.view_files_of(store, tip.record.thread, list(named.values())) if named else {}
     joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):
@@ -370,7 +358,7 @@ def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
 def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
     """Return the report of the thread *text*, masked; ``problems`` has what cannot be read."""
     head = resolve_head(store, text)
-    mask = make_mask(environ)
+    mask = story.make_mask(environ)
     problems: list[str] = []
     present: dict[str, Any] = {}
     picture = None
@@ -380,15 +368,15 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     except UwfError as error:
         problems.append(mask(error.message))
     signatures = SignatureReader(store, environ)
-    reader = StoryReader(store, Telling(mask, signatures=signatures))
+    reader = story.StoryReader(store, story.Telling(mask, signatures=signatures))
     entries = reader.read(head.thread, head.commit, through_forks=True)
-    problems += find_problems(entries)
+    problems += story.find_problems(entries)
     document = {
         "thread": head.thread,
         "ref": f"{ARCHIVE if head.archived else ACTIVE}{head.thread}",
         "commit": head.commit,
         **present,
-        "totals": add_up(entries),
+        "totals": story.add_up(entries),
         "entries": entries,
         "signatureProblem": None if signatures.problem is None else mask(signatures.problem),
         "problems": list(dict.fromkeys(problems)),
@@ -396,16 +384,18 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     return ThreadReport(document, picture)
 
 
-def view_present(store: Store, thread: ThreadId, mask: Mask) -> dict[str, Any]:
+def view_present(store: Store, thread: ThreadId, mask: story.Mask) -> dict[str, Any]:
     """Return how *thread* stands; it raises what ``show_thread`` raises."""
     shown = show_thread(store, thread)
-    present = {name: mask_json(shown[name], mask) for name in _SHOWN if name in shown}
+    present = {name: story.mask_json(shown[name], mask) for name in _SHOWN if name in shown}
     commit = shown["commit"]
     text = str(shown["prompt"])
     present["title"] = mask(first_line(text))
-    present["prompt"] = cut_text(text, mask, f"git show {commit}:start.json", most=CONTENT_BYTES)
+    present["prompt"] = story.cut_text(
+        text, mask, f"git show {commit}:start.json", most=story.CONTENT_BYTES
+    )
     state = json.dumps(present["state"], ensure_ascii=False, indent=2)
-    cut = cut_text(state, mask, f"git show {commit}:now.json", most=CONTENT_BYTES)
+    cut = story.cut_text(state, mask, f"git show {commit}:now.json", most=story.CONTENT_BYTES)
     present["state"] = cut if cut["isCut"] else {"value": present["state"]}
     asked = present.pop("question", None)
     if isinstance(asked, dict):

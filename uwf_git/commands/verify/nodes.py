@@ -12,27 +12,8 @@ from uwf_git.commands.split.commits import Remaking
 from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.engine.rehearsal import Rules
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import (
-    AGENT_CONFIG,
-    AGENT_EXEC_CONTEXT,
-    ATTEMPT,
-    BUILTIN,
-    BYTES,
-    FLOW,
-    META,
-    MODERATOR,
-    ROLE,
-    SIGNAL,
-    START,
-    STEP,
-    TEXT,
-    TRACE,
-    WORKFLOW,
-    ReferencePlan,
-    collect_references,
-    find_reference,
-    plan_references,
-)
+from uwf_git.model import builtin
+from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
@@ -137,7 +118,9 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
             schema, payload = each.schema.payload, each.payload
             found = check_schema(payload) if each.schema.is_self_typed else []
             found = found or check_value(schema, payload)
-            references = collect_references(schema, payload) if each.wants_references else []
+            references = (
+                builtin.collect_references(schema, payload) if each.wants_references else []
+            )
             told.append(([(problem.path, problem.message) for problem in found], list(references)))
         return told
 
@@ -153,27 +136,27 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
 
 
 _TURN_FIELDS = {
-    "content": TEXT,
-    "raw": BYTES,
-    "stderr": TEXT,
-    "prompt": TEXT,
-    "trace": TRACE,
-    "agent": AGENT_CONFIG,
+    "content": builtin.TEXT,
+    "raw": builtin.BYTES,
+    "stderr": builtin.TEXT,
+    "prompt": builtin.TEXT,
+    "trace": builtin.TRACE,
+    "agent": builtin.AGENT_CONFIG,
 }
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
-    STEP: {**_TURN_FIELDS, "execContext": AGENT_EXEC_CONTEXT},
-    ATTEMPT: _TURN_FIELDS,
-    START: {"workflow": WORKFLOW},
-    WORKFLOW: {"moderator": MODERATOR, "flow": FLOW},
-    ROLE: {"outputSchema": META, "workflow": WORKFLOW},
-    SIGNAL: {"workflow": WORKFLOW},
+    builtin.STEP: {**_TURN_FIELDS, "execContext": builtin.AGENT_EXEC_CONTEXT},
+    builtin.ATTEMPT: _TURN_FIELDS,
+    builtin.START: {"workflow": builtin.WORKFLOW},
+    builtin.WORKFLOW: {"moderator": builtin.MODERATOR, "flow": builtin.FLOW},
+    builtin.ROLE: {"outputSchema": builtin.META, "workflow": builtin.WORKFLOW},
+    builtin.SIGNAL: {"workflow": builtin.WORKFLOW},
 }
 """The type that the target of a field must have; readers of threads and workflows rely on it."""
 
 _FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
-    START: {"agentBinding": AGENT_CONFIG},
-    WORKFLOW: {"roles": ROLE},
-    SIGNAL: {"agentBinding": AGENT_CONFIG},
+    builtin.START: {"agentBinding": builtin.AGENT_CONFIG},
+    builtin.WORKFLOW: {"roles": builtin.ROLE},
+    builtin.SIGNAL: {"agentBinding": builtin.AGENT_CONFIG},
 }
 
 _ID_BYTES = 20
@@ -239,7 +222,7 @@ class NodeChecks:
             self._first[name] = blob + self._number(site.ref).to_bytes(4, "big")
         elif is_new:
             yield self._collision(site, change, first)
-        if (known.node.type == TEXT) != change.path.endswith(TEXT_SUFFIX):
+        if (known.node.type == builtin.TEXT) != change.path.endswith(TEXT_SUFFIX):
             yield site.finding(f"{change.path} has the wrong suffix for what it holds", node=name)
         if not known.node.is_self_typed:
             yield from self._check_type(site, known.node)
@@ -312,7 +295,7 @@ class NodeChecks:
         node = decode_node(name, content)
         if encode_node(node)[1] != content:
             raise DamagedNode(name, "is not written as uwf writes it")
-        is_long = node.type == TEXT and len(content) > _LONGEST_KEPT
+        is_long = node.type == builtin.TEXT and len(content) > _LONGEST_KEPT
         kept = node._replace(payload=None) if is_long else node
         try:
             known = Known(kept, self._references(site, node))
@@ -336,7 +319,7 @@ class NodeChecks:
         if known is None:
             if len(self._schemas) >= _MOST_SHARED:
                 self._schemas.clear()
-            known = _Schema(plan_references(schema.payload), plain_check(schema.payload))
+            known = _Schema(builtin.plan_references(schema.payload), plain_check(schema.payload))
             self._schemas[schema.hash] = known
         return known
 
@@ -411,7 +394,7 @@ class NodeChecks:
     def _check_payload(self, site: Location, known: Known) -> Iterator[Finding]:
         node = known.node
         # A built-in type was checked when the node was read.
-        if node.hash in BUILTIN or (node.type in BUILTIN and node.type != META):
+        if node.hash in BUILTIN or (node.type in BUILTIN and node.type != builtin.META):
             return
         try:
             schema = node if node.is_self_typed else self._get_type(site, node.type)
