@@ -26,7 +26,7 @@ from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
 from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
-from uwf_git.engine.lazy_list import LazyContext
+from uwf_git.engine.lazy_list import LazyList
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.text import cut
 
@@ -89,10 +89,7 @@ def evaluate_value(source: str, context: Mapping[str, Any]) -> Any:
 
 def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) -> Any:
     try:
-        own = (
-            context.mapped(_own_value) if isinstance(context, LazyContext) else _own_value(context)
-        )
-        return result(_Program(source).evaluate(own))
+        return result(_Program(source).evaluate(_own_value(context)))
     except UwfError:
         raise
     except Exception as error:  # noqa: BLE001 (as above; MemoryError and RecursionError included)
@@ -276,6 +273,8 @@ def _own_value(value: Any) -> Any:
         return int(value)
     if isinstance(value, (dict, Mapping)):
         return {key: _own_value(each) for key, each in value.items()}
+    if isinstance(value, LazyList):
+        return value.mapped(_own_value)
     if isinstance(value, (list, tuple)):
         return [_own_value(each) for each in value]
     return value

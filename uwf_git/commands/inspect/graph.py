@@ -58,7 +58,11 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
         if view["hash"] in named:
             step["files"] = files[named[view["hash"]]]
         if view["hash"] in joins:
-            step["branches"] = _view_joined(store, joins[view["hash"]])
+            container, tips = _read_joined(joins[view["hash"]])
+            step["branches"] = [
+                {**_view_branch(container, number, branch), "steps": view_all_steps(store, branch)}
+                for number, branch in enumerate(tips)
+            ]
         steps.append(step)
     return steps
 
@@ -93,14 +97,6 @@ def find_given_up(join: Snapshot) -> dict[int, Snapshot]:
 
 def tell_given_up(tip: Snapshot) -> str:
     return first_line(tip.body) or "killed"
-
-
-def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
-    container, tips = _read_joined(join)
-    return [
-        {**_view_branch(container, number, tip), "steps": view_all_steps(store, tip)}
-        for number, tip in enumerate(tips)
-    ]
 
 
 def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
@@ -223,6 +219,10 @@ def picture_thread(store: Store, text: str) -> Subject:
 def read_progress(shown: ShownThread) -> Progress:
     document, move = shown.document, shown.move
     running = document.get("running") or {}
+    tried, view = "", document.get("try")
+    if view is not None and shown.snapshot.get_present().tried is not None:
+        of = f" of {view['of']}" if "of" in view else ""
+        tried = f"try {view['number']}{of}, {view['turn']}"
     return Progress(
         status=shown.snapshot.record.status,
         visits=document["visits"],
@@ -231,17 +231,8 @@ def read_progress(shown: ShownThread) -> Progress:
         is_at_work=running.get("role") is not None,
         waits_for_limit="until" in (document.get("waiting") or {}),
         last=document["lastNode"] or START,
-        tried=_tell_try(shown),
+        tried=tried,
     )
-
-
-def _tell_try(shown: ShownThread) -> str:
-    """Return which try a thread is at, and whose turn it is; "" until the first work is done."""
-    view = shown.document.get("try")
-    if view is None or shown.snapshot.get_present().tried is None:
-        return ""
-    of = f" of {view['of']}" if "of" in view else ""
-    return f"try {view['number']}{of}, {view['turn']}"
 
 
 def _mark(
@@ -306,13 +297,10 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
     entry = read_entry(moment.snapshot)
     status = moment.snapshot.record.status
     at = present.trying or present.at
-    if at is None:
-        position = entry
-    elif present.trying is None and status == "ready":
+    position = entry if at is None else parse_position(at)
+    if at is not None and present.trying is None and status == "ready":
         # Which place is next after a step is not decided for many.
         position = None
-    else:
-        position = parse_position(at)
     progress = Progress(
         status=status,
         visits=present.visits,

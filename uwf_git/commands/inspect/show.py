@@ -129,7 +129,13 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_failure(snapshot, present),
-        **_view_account(present),
+        "attempts": present.attempts,
+        "failures": present.failures,
+        "visits": dict(present.visits),
+        "state": dict(present.state),
+        "usage": dict(present.usage),
+        "executionTime": present.execution_ms,
+        "limits": dict(present.limits),
         **_view_used(store, snapshot, present),
         **_view_try(store, snapshot, present, move),
         **_view_agents(snapshot, present),
@@ -146,12 +152,20 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
-    document |= _view_steps(store, snapshot, newest, full=full)
     meta = newest.payload.get("meta")
-    if isinstance(meta, dict) and "branches" in meta:
-        document |= _view_given_up(snapshot)
-    if full and "branches" in document:
-        _add_branches_steps(store, document["branches"])
+    has_joined = isinstance(meta, dict) and "branches" in meta
+    if full or has_joined:
+        from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form, and joins)
+    if full:
+        document["steps"] = graph.view_all_steps(store, snapshot)
+        graph.add_steps(store, document.get("branches", []))
+    else:
+        document["step"] = _view_newest_step(store, snapshot, newest)
+    if has_joined:
+        with suppress(StoreDamaged):
+            # What the newest step goes on without.
+            if given_up := graph.view_given_up(snapshot):
+                document["givenUp"] = given_up
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return ShownThread(document, snapshot, move)
 
@@ -178,13 +192,9 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     return {"work": work}
 
 
-def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
-    if full:
-        from uwf_git.commands.inspect.graph import view_all_steps  # noqa: PLC0415 (only the long form)
-
-        return {"steps": view_all_steps(store, snapshot)}
+def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[str, Any] | None:
     if not snapshot.record.depth:
-        return {"step": None}
+        return None
     step = view_step(snapshot, newest)
     # Mostly it is the tip itself.
     taken = snapshot if snapshot.record.event == "step" else find_newest_step(snapshot)
@@ -193,23 +203,7 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
         from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
 
         step["files"] = view_ranges(store, snapshot.record.thread, [files])[files]
-    return {"step": step}
-
-
-def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the branches that the newest step goes on without, as far as they can be read."""
-    from uwf_git.commands.inspect.graph import view_given_up  # noqa: PLC0415 (few joins have any)
-
-    with suppress(StoreDamaged):
-        found = view_given_up(snapshot)
-        return {"givenUp": found} if found else {}
-    return {}
-
-
-def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:
-    from uwf_git.commands.inspect.graph import add_steps  # noqa: PLC0415 (only the long form)
-
-    add_steps(store, branches)
+    return step
 
 
 def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
@@ -264,18 +258,6 @@ def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
     return find_node(snapshot, at)
 
 
-def _view_account(present: ThreadState) -> dict[str, Any]:
-    return {
-        "attempts": present.attempts,
-        "failures": present.failures,
-        "visits": dict(present.visits),
-        "state": dict(present.state),
-        "usage": dict(present.usage),
-        "executionTime": present.execution_ms,
-        "limits": dict(present.limits),
-    }
-
-
 def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
     if not present.limits or snapshot.get_trunk() is not None:
         return {}
@@ -302,7 +284,11 @@ def _view_now(
     if running is not None:
         view["running"] = running.view()
     if present.waiting is not None:
-        view |= _view_wait(store, snapshot, present)
+        from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
+
+        view["waiting"] = view_waiting(store, snapshot, present)
+        question = view_question(snapshot, present)
+        view |= {} if question is None else {"question": question}
     if present.paused_from is not None:
         view["pausedFrom"] = present.paused_from
     if present.hint:
@@ -314,14 +300,6 @@ def _view_now(
     if steered is not None:
         view["by"] = steered.by
     return view
-
-
-def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
-
-    view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
-    question = view_question(snapshot, present)
-    return view if question is None else {**view, "question": question}
 
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
@@ -375,25 +353,17 @@ def find_stop(
     """
     move = find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
-    if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
-        return Stop(move.role, _wait_for(thread))
     status, running = _find_work(store, thread, snapshot.record.status)
     # A drive reports its end while it still holds the thread.
-    is_own = running is not None and running.pid == os.getpid()
-    if status == RUNNING and not is_own:
-        return Stop(move.role, _wait_for(thread))
+    is_at_work = status == RUNNING and not (running and running.pid == os.getpid())
+    if snapshot.record.status == "split" and not is_at_work:
+        from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
+
+        is_at_work = any(each.pid != os.getpid() for each in list_running(store, thread))
+    if is_at_work:
+        wait = f"`uwf thread wait {thread}` waits until it stops"
+        return Stop(move.role, Advice(wait, is_usual=True))
     return Stop(move.role, advise(store, snapshot, move, default=default))
-
-
-def _wait_for(thread: ThreadId) -> Advice:
-    return Advice(f"`uwf thread wait {thread}` waits until it stops", is_usual=True)
-
-
-def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
-    """Return whether another process drives *thread*, or works on a branch of it."""
-    from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
-
-    return any(running.pid != os.getpid() for running in list_running(store, thread))
 
 
 # Tries at a node that is verified, as documents: for `thread show`, and for whose turn it is.
