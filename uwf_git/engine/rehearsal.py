@@ -101,12 +101,9 @@ _TEXTS = (
 )
 
 
-def list_least(schema: Any) -> Iterator[Any]:
-    """Yield values that may fit *schema*, the least first: no text, no item, no free field."""
-    yield from _Maker(schema).make(schema, 0)
+class LeastValues:
+    """Makes values that may fit a schema, the least first: no text, no item, no free field."""
 
-
-class _Maker:
     def __init__(self, root: Any) -> None:
         self._root = root
 
@@ -137,7 +134,8 @@ class _Maker:
         elif kind == "array":
             yield self._array(schema, depth)
         elif kind == "string":
-            yield from _texts(schema)
+            yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
+            yield from _TEXTS if schema.keys() & {"pattern", "format"} else ()
         elif kind in ("integer", "number"):
             yield _number(schema, is_whole=kind == "integer")
         else:
@@ -180,17 +178,9 @@ class _Maker:
 def _kinds(schema: Mapping[str, Any]) -> list[str]:
     told = schema.get("type")
     if told is None:
-        if schema.keys() & {"items", "minItems", "prefixItems"}:
-            return ["array"]
-        return ["object"]
+        return ["array" if schema.keys() & {"items", "minItems", "prefixItems"} else "object"]
     named = [told] if isinstance(told, str) else told
     return [kind for kind in _TYPES if kind in named]
-
-
-def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
-    if "pattern" in schema or "format" in schema:
-        yield from _TEXTS
 
 
 def _number(schema: Mapping[str, Any], *, is_whole: bool) -> float:
@@ -261,7 +251,7 @@ class _Stuck(Exception):
 
 def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
-    for value in list_least(schema):
+    for value in LeastValues(schema).make(schema, 0):
         if not check_value(schema, value):
             return value
     raise ValueError("no value was found that fits")
@@ -335,7 +325,14 @@ class _Run:
         at: Position | None = None
         result: Any = None
         while True:
-            words = self._words(branch, state)
+            words = FlowWords(
+                branch.flow.language,
+                state,
+                self._prompt,
+                len(self.roles),
+                branch.items,
+                branch.flow,
+            )
             try:
                 move = next_move(branch.flow, at, words, entry=branch.entry)
             except LoopExhausted:
@@ -387,11 +384,6 @@ class _Run:
             problem = f"its branches disagree about {keys}; say with `merge` which one counts"
             raise _Stuck(problem, here.at.place)
         return merged.state
-
-    def _words(self, branch: _Branch, state: dict[str, Any]) -> FlowWords:
-        return FlowWords(
-            branch.flow.language, state, self._prompt, len(self.roles), branch.items, branch.flow
-        )
 
     def _turn(self, role: str, at: str) -> Any:
         if len(self.roles) == MOST_TURNS:
