@@ -43,7 +43,7 @@ _KNOWN_BELOW = "\u0250"
 
 def measure(text: str, size: int, face: Face) -> int:
     """Return the width of *text* in pixels: at least what common fonts need."""
-    hundredths = sum(map(_mono_width if face == "mono" else _sans_width, text))
+    hundredths = sum(_width(character, face) for character in text)
     # An ideograph is as wide in either face.
     is_thin = face == "plain" and not any(map(_is_ideograph, text))
     return math.ceil(hundredths * size * (_PLAIN if is_thin else 1) / 100)
@@ -117,21 +117,14 @@ def _is_ideograph(character: str) -> bool:
     return wide and unicodedata.category(character) in {"Lo", "Po", "Ps", "Pe", "Lm", "Lu", "Ll"}
 
 
-def _sans_width(character: str) -> int:
-    known = _WIDTHS.get(character)
-    if known is not None:
-        return known
+def _width(character: str, face: Face) -> int:
+    if face == "mono" and (character.isascii() or character in _WIDTHS):
+        return _MONO
+    if character in _WIDTHS:
+        return _WIDTHS[character]
     if _is_ideograph(character):
         return 100
-    if unicodedata.east_asian_width(character) in {"W", "F"}:
-        return _EMOJI
-    return _OTHERS
-
-
-def _mono_width(character: str) -> int:
-    if character.isascii() or character in _WIDTHS:
-        return _MONO
-    return _sans_width(character)
+    return _EMOJI if unicodedata.east_asian_width(character) in {"W", "F"} else _OTHERS
 
 
 # A laid out picture: boxes, texts and lines, in whole pixels.
@@ -256,7 +249,7 @@ class Piece(NamedTuple):
 
 
 def fit(text: str, room: int, style: Style) -> str:
-    return cut(text, room, lambda part: measure(part, style.size, style.face))
+    return cut(text, room, lambda part: width_of(part, style))
 
 
 def width_of(text: str, style: Style) -> int:
@@ -272,9 +265,7 @@ def tell_graph(plan: GraphPlan) -> str:
     sentences = [plan.about] if plan.about else []
     for number, station in enumerate(plan.stations):
         ways = [
-            f"{' or '.join(way.labels)}: {plan.stations[way.target].name}"
-            if way.labels
-            else plan.stations[way.target].name
+            f"{' or '.join(way.labels)}{': ' if way.labels else ''}{plan.stations[way.target].name}"
             for way in plan.ways
             if way.source == number
         ]
