@@ -143,21 +143,20 @@ _TURN_FIELDS = {
     "trace": builtin.TRACE,
     "agent": builtin.AGENT_CONFIG,
 }
+_RULED = {"workflow": builtin.WORKFLOW, "agentBinding": builtin.AGENT_CONFIG}
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     builtin.STEP: {**_TURN_FIELDS, "execContext": builtin.AGENT_EXEC_CONTEXT},
     builtin.ATTEMPT: _TURN_FIELDS,
-    builtin.START: {"workflow": builtin.WORKFLOW},
-    builtin.WORKFLOW: {"moderator": builtin.MODERATOR, "flow": builtin.FLOW},
+    builtin.START: _RULED,
+    builtin.WORKFLOW: {
+        "moderator": builtin.MODERATOR,
+        "flow": builtin.FLOW,
+        "roles": builtin.ROLE,
+    },
     builtin.ROLE: {"outputSchema": builtin.META, "workflow": builtin.WORKFLOW},
-    builtin.SIGNAL: {"workflow": builtin.WORKFLOW},
+    builtin.SIGNAL: _RULED,
 }
-"""The type that the target of a field must have; readers of threads and workflows rely on it."""
-
-_FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
-    builtin.START: {"agentBinding": builtin.AGENT_CONFIG},
-    builtin.WORKFLOW: {"roles": builtin.ROLE},
-    builtin.SIGNAL: {"agentBinding": builtin.AGENT_CONFIG},
-}
+"""The type that the targets of a field must have; readers of threads and workflows rely on it."""
 
 _ID_BYTES = 20
 _MOST_KNOWN_BYTES = 16 * 1024 * 1024
@@ -219,7 +218,9 @@ class NodeChecks:
             yield site.finding(error.message, hint=error.hint, node=name)
             return
         if first is None:
-            self._first[name] = blob + self._number(site.ref).to_bytes(4, "big")
+            if self._refs[-1:] != [site.ref]:
+                self._refs.append(site.ref)
+            self._first[name] = blob + (len(self._refs) - 1).to_bytes(4, "big")
         elif is_new:
             yield self._collision(site, change, first)
         if (known.node.type == builtin.TEXT) != change.path.endswith(TEXT_SUFFIX):
@@ -339,11 +340,6 @@ class NodeChecks:
         one, other = (self._decode(name, each) for each in (first, blob))
         return (one.type, one.payload) == (other.type, other.payload)
 
-    def _number(self, ref: str) -> int:
-        if not self._refs or self._refs[-1] != ref:
-            self._refs.append(ref)
-        return len(self._refs) - 1
-
     def _collision(self, site: Location, change: NodeFileChange, first: bytes) -> Finding:
         other = self._refs[int.from_bytes(first[_ID_BYTES:], "big")]
         blobs = [object_id(each).decode() for each in (first[:_ID_BYTES], change.blob or b"")]
@@ -359,18 +355,13 @@ class NodeChecks:
         try:
             if self.find(site, node.type) is None:
                 yield _dangling(site, node.hash, f"its type {node.type}")
-            elif not self._is_schema(site, node.type):
-                yield site.finding(
-                    f"node {node.hash} has the type {node.type}, which is no schema", node=node.hash
-                )
+                return
+            kind = BUILTIN.get(node.type) or self.get(site, node.type)
+            if not (kind.is_self_typed or self._get_type(site, kind.type).is_self_typed):
+                message = f"node {node.hash} has the type {node.type}, which is no schema"
+                yield site.finding(message, node=node.hash)
         except StoreDamaged:
             return  # reported for the type
-
-    def _is_schema(self, site: Location, name: NodeHash) -> bool:
-        if name in BUILTIN:
-            return True
-        node = self.get(site, name)
-        return node.is_self_typed or self._get_type(site, node.type).is_self_typed
 
     def _check_targets(
         self, site: Location, node: Node, targets: tuple[NodeHash, ...]
@@ -439,11 +430,12 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    fields = [(node.payload.get(name), kind) for name, kind in _FIELDS.get(node.type, {}).items()]
-    for name, kind in _FIELDS_OF_MANY.get(node.type, {}).items():
-        fields += [(value, kind) for value in node.payload.get(name, {}).values()]
-    found = ((find_reference(value), kind) for value, kind in fields)
-    return {target: kind for target, kind in found if target is not None}
+    wanted: dict[NodeHash, NodeHash] = {}
+    for name, kind in _FIELDS.get(node.type, {}).items():
+        value = node.payload.get(name)
+        several = value.values() if isinstance(value, dict) else ()
+        wanted |= {target: kind for each in (value, *several) if (target := find_reference(each))}
+    return wanted
 
 
 def _size(schema: object, payload: object) -> int:

@@ -595,10 +595,15 @@ def _text(value: Any, budget: Budget) -> str:
 
 def _write(value: Any, pieces: list[str], budget: Budget) -> None:
     match value:
-        case list():
-            _write_all(value, "[]", pieces, budget)
-        case dict():
-            _write_all(value, "{}", pieces, budget)
+        case list() | dict():
+            pieces.append("[" if isinstance(value, list) else "{")
+            for number, each in enumerate(value):
+                pieces.append("," if number else "")
+                _write(each, pieces, budget)
+                if isinstance(value, dict):
+                    pieces.append(":")
+                    _write(value[each], pieces, budget)
+            pieces.append("]" if isinstance(value, list) else "}")
         case str():
             budget.make(len(value))
             pieces.append(json.dumps(value, ensure_ascii=False))
@@ -606,20 +611,6 @@ def _write(value: Any, pieces: list[str], budget: Budget) -> None:
             pieces.append(json.dumps(value))
         case _:
             pieces.append(values.number_text(float(value)))
-
-
-def _write_all(
-    several: list[Any] | dict[str, Any], brackets: str, pieces: list[str], budget: Budget
-) -> None:
-    pieces.append(brackets[0])
-    for number, each in enumerate(several):
-        if number:
-            pieces.append(",")
-        _write(each, pieces, budget)
-        if isinstance(several, dict):
-            pieces.append(":")
-            _write(several[each], pieces, budget)
-    pieces.append(brackets[1])
 
 
 def _whole(text: str) -> str:

@@ -1,6 +1,6 @@
 """From the text of an expression to its checked syntax tree."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, NoReturn
 
 from uwf_git.engine.javascript.values import (
@@ -156,14 +156,11 @@ def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> froz
             bound = bound.union(node.parameters)
         elif isinstance(node, Name) and node.name not in bound:
             if allowed is not None and node.name not in allowed:
-                raise ExpressionFailed(source, _unknown(node.name, allowed), node.position)
+                told = f"there are {', '.join(sorted(allowed)) or 'none'}"
+                raise ExpressionFailed(source, f"unknown name `{node.name}`; {told}", node.position)
             free.add(node.name)
         waiting.extend((child, level + 1, bound) for child in children(node))
     return frozenset(free)
-
-
-def _unknown(name: str, allowed: Collection[str]) -> str:
-    return f"unknown name `{name}`; there are {', '.join(sorted(allowed)) or 'none'}"
 
 
 # The parser: tokens to a checked syntax tree.
@@ -281,21 +278,18 @@ class _Parser:
         start = self._token.position
         first = self._binary()
         if self._kind == "??":
-            result = self._joined(start, "??", first, self._binary)
+            result = self._joined("??", start, first)
         else:
-            first = self._joined(start, "&&", first, self._binary)
-            result = self._joined(start, "||", first, self._conjunction)
+            result = self._joined("||", start, self._joined("&&", start, first))
         if self._kind in {"??", "||", "&&"}:
             self._refuse("`??` beside `||` or `&&` needs brackets", self._token.position)
         return result
 
-    def _conjunction(self) -> Node:
-        return self._joined(self._token.position, "&&", self._binary(), self._binary)
-
-    def _joined(self, start: int, operator: str, first: Node, operand: Callable[[], Node]) -> Node:
+    def _joined(self, operator: str, start: int, first: Node) -> Node:
         operands = [first]
         while self._take(operator):
-            operands.append(operand())
+            at, operand = self._token.position, self._binary()
+            operands.append(self._joined("&&", at, operand) if operator == "||" else operand)
         return Logical(start, operator, tuple(operands)) if len(operands) > 1 else first
 
     def _binary(self, at_least: int = 1) -> Node:
@@ -368,16 +362,15 @@ class _Parser:
 
     def _arrow(self, method: str) -> Arrow:
         start = self._token.position
-        if self._take("("):
-            parameters = [self._parameter()]
+        parameters: list[str] = []
+        if self._kind == "name":
+            parameters.append(self._parameter())
+        elif self._take("("):
+            parameters.append(self._parameter())
             while self._take(","):
                 parameters.append(self._parameter())
             self._need(")")
-        elif self._kind == "name":
-            parameters = [self._parameter()]
-        else:
-            self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
-        if self._kind != "=>" or self._token.after_line_end:
+        if not parameters or self._kind != "=>" or self._token.after_line_end:
             self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
         if len(parameters) > _MOST_PARAMETERS or len(set(parameters)) < len(parameters):
             self._refuse("a function takes (x) or (x, i)", start)
