@@ -6,6 +6,7 @@ Format: FORMAT.md, "The tree of a workflow commit".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.verify.history import Finding, Location, check_end, find_old_format, walk_back
@@ -123,12 +124,8 @@ class _Puts:
             yield from _check_commit(site, commit, time_s)
             time_s = commit.view.time_s
             others: dict[bytes, TreeEntry] = {}
-            files, troubles = trees.open_top(
-                site,
-                bytes.fromhex(commit.view.tree.decode()),
-                self.top,
-                others=others if self.is_whole else None,
-            )
+            tree, rest = bytes.fromhex(commit.view.tree.decode()), others if self.is_whole else None
+            files, troubles = trees.open_top(site, tree, self.top, others=rest)
             yield from troubles
             if NODES not in files:
                 continue
@@ -219,8 +216,13 @@ class _Versions(_Puts):
         yield from self._check_node(put, put.trailers.get("Uwf-Workflow", ""))
 
     def _check_event(self, put: Put, event: str | None) -> Iterator[Finding]:
-        if event == REMOVE and self._tree_before(put) != put.view.tree:
-            yield put.site.finding("it removes a version, but its tree differs from the one before")
+        if event == REMOVE:
+            before: bytes | None = None
+            with suppress(IndexError, StoreDamaged):
+                before = read_commit(self._trees.objects, put.view.parents[0]).tree
+            if before != put.view.tree:
+                told = "it removes a version, but its tree differs from the one before"
+                yield put.site.finding(told)
         elif event == ROLLBACK and put.view.tree not in self._passed:
             self._add_known()
             if put.view.tree not in self._passed:
@@ -236,12 +238,6 @@ class _Versions(_Puts):
                 return  # reported where it was found
             self._passed.add(view.tree)
             oid = view.parents[0] if view.parents else None
-
-    def _tree_before(self, put: Put) -> bytes | None:
-        try:
-            return read_commit(self._trees.objects, put.view.parents[0]).tree
-        except (IndexError, StoreDamaged):
-            return None
 
     def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
         site, nodes = put.site, self._trees.nodes
@@ -320,10 +316,8 @@ def _check_includes(
         return
     for path in files:
         if path not in includes.files:
-            yield put.site.finding(
-                f"the commit has {path}, which does not belong there: no file includes it",
-                hint=_INCLUDED,
-            )
+            told = f"the commit has {path}, which does not belong there: no file includes it"
+            yield put.site.finding(told, hint=_INCLUDED)
 
 
 def _list_files(
