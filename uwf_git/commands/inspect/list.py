@@ -168,8 +168,7 @@ def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        yield from _walk(row["branches"]) if "branches" in row else (row,)
+    return (row for row in _walk_all(rows) if "branches" not in row)
 
 
 def find_held_by(
@@ -185,22 +184,19 @@ def find_held_by(
         for row in _walk_all(branches)
         if row["status"] in HOLDING
     ]
+    # The threads around a branch may let it take no step.
+    trunks = [] if tip.record.status in ENDED else [each.record for each in walk_trunks(store, tip)]
     return [
-        *_find_trunks(store, tip),
+        *(
+            {"thread": each.thread, "status": each.status}
+            for each in trunks
+            if each.status in {"paused", *ENDED}
+        ),
         *held,
         *_find_undecided(store, branches),
         *_find_limit(store, tip, branches),
         *_find_conflicts(store, tip, branches),
     ]
-
-
-def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the threads around a branch that let it take no step."""
-    if tip.record.status in ENDED:
-        return
-    for trunk in walk_trunks(store, tip):
-        if trunk.record.status in {"paused", *ENDED}:
-            yield {"thread": trunk.record.thread, "status": trunk.record.status}
 
 
 def _find_conflicts(
@@ -348,10 +344,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
     """Yield the active threads, with *archived* also the ended ones, newest first."""
-    if archived:
-        yield from _walk_refs(store, archived=True)
-    else:
-        yield from list_threads(store, archived=False)
+    yield from _walk_refs(store, archived=True) if archived else list_threads(store, archived=False)
 
 
 def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
@@ -438,12 +431,10 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.workflow is not None and not _is_of(row, request.workflow):
         return False
-    updated_ms = row.get("lastUpdateTime")
     if request.after_ms is None and request.before_ms is None:
         return True
-    if updated_ms is None:
-        # The time of a damaged thread is unknown.
-        return False
+    # The time of a damaged thread is unknown.
+    updated_ms = row.get("lastUpdateTime", -1)
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)
@@ -562,12 +553,9 @@ def offer_roles(
         owned = [(role, row["name"]) for row in rows for role in row.get("roles", ())]
     owners: dict[str, list[str]] = {}
     for role, owner in owned:
-        owners.setdefault(role, []).append(owner)
-    return [
-        Candidate(role, f"of {', '.join(names)}")
-        for role, names in owners.items()
-        if role.startswith(typed)
-    ]
+        if role.startswith(typed):
+            owners.setdefault(role, []).append(owner)
+    return [Candidate(role, f"of {', '.join(names)}") for role, names in owners.items()]
 
 
 def offer_remotes(store: Store, typed: str) -> list[Candidate]:

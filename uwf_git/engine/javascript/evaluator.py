@@ -500,11 +500,10 @@ _MARK = re.compile(r"\\?\$\{")
 
 
 class Template(NamedTuple):
-    """A checked template: its text, its pieces in order, and the names that these read."""
+    """A checked template: its text, and its pieces in order."""
 
     source: str
     parts: tuple[str | parser.Expression, ...]
-    names: frozenset[str]
 
 
 def parse_template(source: str, names: Collection[str] | None = None) -> Template:
@@ -527,8 +526,7 @@ def parse_template(source: str, names: Collection[str] | None = None) -> Templat
         else:
             parts.append("${")
     parts.append(source[at:])
-    read = [part.names for part in parts if isinstance(part, parser.Expression)]
-    return Template(source, tuple(filter(None, parts)), frozenset().union(*read))
+    return Template(source, tuple(filter(None, parts)))
 
 
 def fill_template(

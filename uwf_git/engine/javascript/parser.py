@@ -122,11 +122,10 @@ Node = (
 
 
 class Expression(NamedTuple):
-    """A checked expression: its text, its tree, and the names that it reads from outside."""
+    """A checked expression: its text and its tree."""
 
     source: str
     root: Node
-    names: frozenset[str]
 
 
 def children(node: tuple[object, ...]) -> Iterator[Node]:
@@ -144,8 +143,7 @@ LEVELS = 100
 """How deep an expression may nest."""
 
 
-def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> frozenset[str]:
-    free: set[str] = set()
+def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> None:
     waiting: list[tuple[Node, int, frozenset[str]]] = [(root, 1, frozenset())]
     while waiting:
         node, level, bound = waiting.pop()
@@ -154,13 +152,10 @@ def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> froz
             raise ExpressionFailed(source, problem, node.position)
         if isinstance(node, Arrow):
             bound = bound.union(node.parameters)
-        elif isinstance(node, Name) and node.name not in bound:
-            if allowed is not None and node.name not in allowed:
-                told = f"there are {', '.join(sorted(allowed)) or 'none'}"
-                raise ExpressionFailed(source, f"unknown name `{node.name}`; {told}", node.position)
-            free.add(node.name)
+        elif isinstance(node, Name) and allowed is not None and node.name not in {*allowed, *bound}:
+            told = f"there are {', '.join(sorted(allowed)) or 'none'}"
+            raise ExpressionFailed(source, f"unknown name `{node.name}`; {told}", node.position)
         waiting.extend((child, level + 1, bound) for child in children(node))
-    return frozenset(free)
 
 
 # The parser: tokens to a checked syntax tree.
@@ -220,7 +215,8 @@ def parse_tokens(source: str, tokens: list[Token], names: Collection[str] | None
         # The caller's own stack was nearly used up.
         problem = "it nests too deeply"
     else:
-        return Expression(source, root, check_tree(source, root, names))
+        check_tree(source, root, names)
+        return Expression(source, root)
     raise ExpressionFailed(source, problem, tokens[0].position)
 
 
