@@ -5,16 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from uwf_git.engine import flow_state
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
-from uwf_git.engine.flow_state import (
-    Join,
-    Side,
-    fold_result,
-    merge_map,
-    merge_parallel,
-    result_value,
-)
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
@@ -362,23 +355,24 @@ class _Run:
             # Rejections are bounded by the engine, and end with a person; what follows is gone
             # through as if the work were accepted.
             self._turn(str(node.verified_by["agentId"]), here.at.place)
-        folded = fold_result(state, meta=meta, content="", output=node.output)
-        return folded, result_value(meta, "")
+        folded = flow_state.fold_result(state, meta=meta, content="", output=node.output)
+        return folded, flow_state.result_value(meta, "")
 
     def _split(self, branch: _Branch, state: dict[str, Any], here: _Here) -> dict[str, Any]:
         node = here.node
         results: list[Any] = []
-        sides: list[Side] = []
+        sides: list[flow_state.Side] = []
         for number, (entry, own) in enumerate(_list_branches(branch.flow, here)):
             items = {key: own[key] for key in own if key == node.item}
             side = branch._replace(entry=entry, items={**branch.items, **items})
             ended, result = self.go_through_flow(side, {**state, **own})
-            sides.append(Side(number, node.label, ended))
+            sides.append(flow_state.Side(number, node.label, ended))
             results.append(result)
-        join = Join(state, state, sides)
-        merged = (
-            merge_map(join, node, results) if node.kind == "map" else merge_parallel(join, node)
-        )
+        join = flow_state.Join(state, state, sides)
+        if node.kind == "map":
+            merged = flow_state.merge_map(join, node, results)
+        else:
+            merged = flow_state.merge_parallel(join, node)
         if merged.conflicts:
             keys = ", ".join(".".join(each.path) for each in merged.conflicts)
             problem = f"its branches disagree about {keys}; say with `merge` which one counts"

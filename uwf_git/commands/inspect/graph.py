@@ -15,17 +15,8 @@ from uwf_git.commands.split.commits import Container, find_container, label_bran
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
-from uwf_git.engine.picture.plan import (
-    MOST_ALIKE,
-    Mark,
-    Progress,
-    Subject,
-    ThreadMarks,
-    list_shared_roles,
-    mark_places,
-    mark_roles,
-    mark_split,
-)
+from uwf_git.engine.picture import plan
+from uwf_git.engine.picture.plan import Mark
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.event_rules import STEPS
@@ -202,7 +193,7 @@ def _list_places(at: str) -> list[str]:
 _MOST_COMMITS = 1_000
 
 
-def picture_thread(store: Store, text: str) -> Subject:
+def picture_thread(store: Store, text: str) -> plan.Subject:
     """Return what the picture of a thread shows; branches that cannot be read are left out."""
     shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
@@ -211,19 +202,21 @@ def picture_thread(store: Store, text: str) -> Subject:
     steps = count_steps(add_branches(store, snapshot, snapshot.get_present()).depth)
     headline = f"thread {document['thread']}, {urgent}, {steps}"
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
-    return view_moves(
-        workflow, snapshot.get_node, lambda moves: ThreadMarks(headline, _mark(store, shown, moves))
-    )
+
+    def mark(moves: Graph | Flow) -> plan.ThreadMarks:
+        return plan.ThreadMarks(headline, _mark(store, shown, moves))
+
+    return view_moves(workflow, snapshot.get_node, mark)
 
 
-def read_progress(shown: ShownThread) -> Progress:
+def read_progress(shown: ShownThread) -> plan.Progress:
     document, move = shown.document, shown.move
     running = document.get("running") or {}
     tried, view = "", document.get("try")
     if view is not None and shown.snapshot.get_present().tried is not None:
         of = f" of {view['of']}" if "of" in view else ""
         tried = f"try {view['number']}{of}, {view['turn']}"
-    return Progress(
+    return plan.Progress(
         status=shown.snapshot.record.status,
         visits=document["visits"],
         turn=END if move.role == END else document["currentNode"],
@@ -241,21 +234,21 @@ def _mark(
     """Return the marks of a thread; for a branch *before* has the steps of its thread."""
     progress, split = read_progress(shown), shown.snapshot.get_present().split
     if not isinstance(moves, Flow):
-        marks = mark_roles(progress)
+        marks = plan.mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
     steps = before
     may_give_up = any(node.fields.get("onError") == "continue" for node in moves.nodes.values())
-    if may_give_up or list_shared_roles(moves):
+    if may_give_up or plan.list_shared_roles(moves):
         tip = shown.snapshot.commit.oid
         steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
         progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
-    marks = mark_places(moves, progress, _find_position(shown, progress), within=within)
+    marks = plan.mark_places(moves, progress, _find_position(shown, progress), within=within)
     return marks if split is None else marks | _mark_branches(store, shown, split, moves, steps)
 
 
-def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
+def _find_position(shown: ShownThread, progress: plan.Progress) -> Position | None:
     """Return where the thread stands in its flow; None if that is unknown, or it is at its end."""
     present = shown.snapshot.get_present()
     at = shown.move.at or present.trying
@@ -271,7 +264,7 @@ def _mark_branches(
 ) -> dict[str, Mark]:
     """Return the marks of a thread's branches, except branches with a workflow of their own."""
     own = shown.snapshot.record.workflow
-    is_many = len(split.children) > MOST_ALIKE
+    is_many = len(split.children) > plan.MOST_ALIKE
     branches: list[dict[str, Mark]] = []
     ended = 0
     for child in split.children:
@@ -288,7 +281,7 @@ def _mark_branches(
                     marks = _mark(store, branch, flow, steps)
         branches.append(marks)
     place = split.at if flow is None else parse_position(split.at).place
-    return mark_split(place, ended, branches)
+    return plan.mark_split(place, ended, branches)
 
 
 def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
@@ -301,7 +294,7 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
     if at is not None and present.trying is None and status == "ready":
         # Which place is next after a step is not decided for many.
         position = None
-    progress = Progress(
+    progress = plan.Progress(
         status=status,
         visits=present.visits,
         attempts=present.attempts,
@@ -309,7 +302,7 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
         # Of a branch that is one agent; in others a role may play at several places.
         steps_at={} if entry is None else {entry.place: sum(present.visits.values())},
     )
-    return mark_places(flow, progress, position, within=None if entry is None else entry.place)
+    return plan.mark_places(flow, progress, position, within=None if entry is None else entry.place)
 
 
 # A thread as one document: how it stands, all that happened, what it cost, what is damaged.
@@ -327,7 +320,7 @@ _ASKED = ("role", "description", "systemPrompt", "fields")
 
 class ThreadReport(NamedTuple):
     document: dict[str, Any]
-    picture: Subject | None
+    picture: plan.Subject | None
     """None: the thread or its workflow cannot be read."""
 
 

@@ -13,17 +13,10 @@ from uwf_git.commands.inspect.step_view import (
     view_step,
 )
 from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
 from uwf_git.commands.turn.limits import read_spending
-from uwf_git.commands.turn.next_move import (
-    Advice,
-    NextMove,
-    advise,
-    find_next_move,
-    find_steered,
-    find_turn_place,
-    settings_by_role,
-)
+from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.flow_state import find_suggestion, list_issues
@@ -112,7 +105,7 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     newest = snapshot.get_head_node()
     # A commit time is cut to seconds, and may lie before the start.
     updated_at = max(snapshot.recorded_ms(newest), present.started_at)
-    move = find_next_move(snapshot)
+    move = next_move.find_next_move(snapshot)
     document: dict[str, Any] = {
         "thread": thread,
         "workflow": record.workflow,
@@ -246,7 +239,7 @@ def _view_try(
     at = move.at or (present.tried.at if present.tried is not None else present.trying)
     if at is None:
         return {}
-    view = view_try(store, find_turn_place(snapshot, at), present)
+    view = view_try(store, next_move.find_turn_place(snapshot, at), present)
     return {} if view is None else {"try": view}
 
 
@@ -293,7 +286,7 @@ def _view_now(
         view["pausedFrom"] = present.paused_from
     if present.hint:
         view["hint"] = present.hint
-    steered = find_steered(store, snapshot)
+    steered = next_move.find_steered(store, snapshot)
     reason = _find_reason(snapshot, present) if steered is None else steered.reason
     if reason:
         view["reason"] = reason
@@ -321,7 +314,7 @@ def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
     }
     return {
         "agents": {role: agent["command"] for role, agent in agents.items()},
-        "agentSettings": settings_by_role(agents),
+        "agentSettings": next_move.settings_by_role(agents),
     }
 
 
@@ -351,7 +344,7 @@ def find_stop(
     *move* is its next move if that is known: a decision may cost a fork. *default* is the agent of
     unbound roles ($UWF_AGENT).
     """
-    move = find_next_move(snapshot) if move is None else move
+    move = next_move.find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
     status, running = _find_work(store, thread, snapshot.record.status)
     # A drive reports its end while it still holds the thread.
@@ -363,7 +356,7 @@ def find_stop(
     if is_at_work:
         wait = f"`uwf thread wait {thread}` waits until it stops"
         return Stop(move.role, Advice(wait, is_usual=True))
-    return Stop(move.role, advise(store, snapshot, move, default=default))
+    return Stop(move.role, next_move.advise(store, snapshot, move, default=default))
 
 
 # Tries at a node that is verified, as documents: for `thread show`, and for whose turn it is.

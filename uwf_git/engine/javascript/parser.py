@@ -3,15 +3,8 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, NoReturn
 
-from uwf_git.engine.javascript.values import (
-    OBJECT,
-    RESERVED,
-    UNDEFINED,
-    ExpressionFailed,
-    Token,
-    to_units,
-    tokenize,
-)
+from uwf_git.engine.javascript import values
+from uwf_git.engine.javascript.values import UNDEFINED, ExpressionFailed, Token
 
 # The syntax tree of an expression: immutable, with positions that count from 0.
 
@@ -203,7 +196,7 @@ _INSTEAD = {
 
 def parse_expression(source: str, names: Collection[str] | None = None) -> Expression:
     """Return *source* as a tree, after every check that needs no data."""
-    tokens, _ = tokenize(source)
+    tokens, _ = values.tokenize(source)
     return parse_tokens(source, tokens, names)
 
 
@@ -335,10 +328,10 @@ class _Parser:
         if self._kind == "(":
             return self._call(name, optional=optional)
         self._check_member(text, name.position)
-        return Member(token.position, Constant(name.position, to_units(text)), optional)
+        return Member(token.position, Constant(name.position, values.to_units(text)), optional)
 
     def _check_member(self, name: str, at: int) -> None:
-        if name in OBJECT:
+        if name in values.OBJECT:
             self._refuse(f"`{name}` belongs to every object, and cannot be read", at)
 
     def _call(self, name: Token, *, optional: bool) -> Call:
@@ -379,7 +372,7 @@ class _Parser:
     def _parameter(self) -> str:
         token = self._need("name")
         name = str(token.value)
-        if name in RESERVED:
+        if name in values.RESERVED:
             self._refuse(f"`{name}` cannot be a parameter", token.position)
         return name
 
@@ -408,7 +401,7 @@ class _Parser:
             return Constant(token.position, _LITERALS[name])
         if name in _BUILT_IN:
             return self._built_in(token, name)
-        if name in RESERVED:
+        if name in values.RESERVED:
             self._refuse(f"unexpected `{name}`", token.position)
         return Name(token.position, name)
 
