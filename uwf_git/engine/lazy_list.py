@@ -12,8 +12,6 @@ from typing import Any, NoReturn, SupportsIndex, TypeVar, overload
 Item = TypeVar("Item")
 Other = TypeVar("Other")
 
-_NONE = -1
-
 
 class LazyList(list[Item]):
     """A read-only list of the items at *places*, which *read* returns; made by ``lazy_list``.
@@ -156,5 +154,5 @@ def map_list(items: Sequence[Item], change: Callable[[Item], Other]) -> Sequence
 
 def _make(places: range, read: Callable[[int], Item]) -> LazyList[Item]:
     made: LazyList[Item] = list.__new__(LazyList)
-    made._places, made._read, made._kept = places, read, (_NONE, None)  # noqa: SLF001 (our own)
+    made._places, made._read, made._kept = places, read, (-1, None)  # noqa: SLF001 (our own)
     return made

@@ -61,11 +61,11 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role
-    thread = snapshot.record.thread
     view: dict[str, Any] = {"role": name}
     workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, name)
-    if role is not None:
+    node = workflow.roles.get(name)
+    if node is not None:
+        role = parse_role(snapshot.get_node(node))
         schema = get_output_schema(snapshot, workflow, name)
         view |= {
             "description": role.description,
@@ -74,25 +74,22 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
             "fields": list_questions(schema),
             "outputSchema": schema,
         }
-    view["task"] = snapshot.get_start().payload["prompt"]
-    view["lastStep"] = _view_newest(snapshot)
-    view["command"] = f"uwf thread answer {thread}"
-    return view
+    return {
+        **view,
+        "task": snapshot.get_start().payload["prompt"],
+        "lastStep": _view_newest(snapshot),
+        "command": f"uwf thread answer {snapshot.record.thread}",
+    }
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
     if present.waiting is None or present.waiting.until is not None:
         return None
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, present.waiting.role)
-    if role is None:
+    node = parse_workflow(snapshot.get_node(present.workflow)).roles.get(present.waiting.role)
+    if node is None:
         return ""
+    role = parse_role(snapshot.get_node(node))
     return first_line(role.description) or first_line(role.system_prompt)
-
-
-def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
-    node: NodeHash | None = workflow.roles.get(name)
-    return None if node is None else parse_role(snapshot.get_node(node))
 
 
 def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:

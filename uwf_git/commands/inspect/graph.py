@@ -4,7 +4,6 @@ import json
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect import story
@@ -114,10 +113,10 @@ class StepsAt(NamedTuple):
     positions: frozenset[str] = frozenset()
     """Where in the flow the steps were taken; each has a position of its own."""
 
-    by_place: Mapping[str, int] = MappingProxyType({})
+    by_place: Mapping[str, int] = {}
     """How many steps each place of the flow took."""
 
-    given_up: Mapping[str, str] = MappingProxyType({})
+    given_up: Mapping[str, str] = {}
     """Place where a branch began that the newest join there goes on without → its error."""
 
 

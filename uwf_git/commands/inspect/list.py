@@ -1,12 +1,10 @@
 """`uwf thread list`: the threads of a store, newest first, and where each stands."""
 
-import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from heapq import merge
 from itertools import groupby, islice, takewhile
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
@@ -19,7 +17,6 @@ from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
@@ -45,14 +42,12 @@ DAMAGED = "damaged"
 UNREADABLE = "unreadable"
 """Of a format that this uwf does not read; nothing is wrong with it."""
 
-IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
-    {
-        "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
-        "running": (RUNNING,),
-        "others": ("paused", "ready", "split"),
-        "ended": ("completed", "killed"),
-    }
-)
+IN_GROUP: Mapping[Group, tuple[str, ...]] = {
+    "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
+    "running": (RUNNING,),
+    "others": ("paused", "ready", "split"),
+    "ended": ("completed", "killed"),
+}
 """The statuses of each group, in the order in which they are shown: what needs somebody first."""
 
 _URGENT = ("failed", DAMAGED, UNREADABLE, "waiting", RUNNING, "paused", "ready")
@@ -338,7 +333,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)
 
     # One that was removed, or cannot be read, is known.
-    with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
+    with suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
         find_workflow(store, text, cwd=cwd)
 
 
@@ -483,27 +478,16 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
-        role, described = row["waiting"]["role"], _describe_role(snapshot, row)
-        return f"{role}: {described}" if described else f"{role} waits for a person"
+        role, asked = row["waiting"]["role"], row["question"]
+        return f"{role}: {asked}" if asked else f"{role} waits for a person"
     record = snapshot.record
     if record.event == "attempt":
-        return f"{record.role}: " + said.removeprefix(
-            f"{record.role}: attempt {record.attempt} failed: "
-        )
+        known = f"{record.role}: attempt {record.attempt} failed: "
+        return f"{record.role}: {said.removeprefix(known)}"
     if row["status"] in ENDED:
         reason = first_line(snapshot.body)
         return reason or read_snapshot(store, Oid(snapshot.commit.parents[0])).subject
     return said
-
-
-def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
-    """Return the description of the role that a person plays, else the beginning of its prompt."""
-    from uwf_git.commands.inspect.context import find_role  # noqa: PLC0415 (few threads wait)
-
-    workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
-    role = find_role(snapshot, workflow, row["waiting"]["role"])
-    described = "" if role is None else first_line(role.description)
-    return described or str(row["question"])
 
 
 # What a shell offers while a person types: threads, workflows, roles, remotes.

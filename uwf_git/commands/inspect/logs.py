@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.agents.files import OutputFile, open_left_file
@@ -233,7 +232,7 @@ class LogRequest(NamedTuple):
     last: int | None = None
     """How many of the newest existing lines to read; None: all."""
 
-    environ: Mapping[str, str] = MappingProxyType({})
+    environ: Mapping[str, str] = {}
     """Its secrets are masked, and those of the running agent, besides all that looks like a key."""
 
 

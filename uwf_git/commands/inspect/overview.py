@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_last_output_ms
@@ -286,7 +285,7 @@ class WatchRequest(NamedTuple):
     roots: Sequence[ThreadId] = ()
     """Only these threads and their branches; none: all, and those that ended within a day."""
 
-    environ: Mapping[str, str] = MappingProxyType({})
+    environ: Mapping[str, str] = {}
     """Its secrets are masked in logs."""
 
 

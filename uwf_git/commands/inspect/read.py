@@ -451,8 +451,14 @@ class _Search:
         role = None if node.type == START else check_type(node, STEP).payload["role"]
         if self._request.role not in {None, role}:
             return
-        if _is_told_elsewhere(node) or self._repeats_prompt(node, tip):
-            self._behind += _list_joined(thread, depth, node, tip)
+        # A branch's prompt and a join's contents repeat other nodes.
+        copied = "entry" if node.type == START else "branches"
+        if copied in node.payload or self._repeats_prompt(node, tip):
+            # Branches that are here are searched by themselves.
+            joined = node.payload.get("branches", ()) if node.type != START else ()
+            for head in filter(None, map(find_reference, joined)):
+                record = tip.record._replace(node=head, depth=depth)
+                self._behind.append(_Stretch(thread, tip._replace(record=record), is_joined=True))
             return
         for field, text in _texts(node, tip):
             found = find_in(self._request.pattern, text, self._request.secrets)
@@ -473,20 +479,6 @@ class _Search:
             return False
         start = (read_trunk(self._store, tip) or tip).get_start()
         return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
-
-
-def _is_told_elsewhere(node: Node) -> bool:
-    """Check for a branch's prompt or a join's contents, which repeat other nodes."""
-    return ("entry" if node.type == START else "branches") in node.payload
-
-
-def _list_joined(thread: ThreadId, depth: int, node: Node, tip: Snapshot) -> Iterator[_Stretch]:
-    """Yield the branches of a join; branches that are here are searched by themselves."""
-    for reference in node.payload.get("branches", ()) if node.type != START else ():
-        head = find_reference(reference)
-        if head is not None:
-            record = tip.record._replace(node=head, depth=depth)
-            yield _Stretch(thread, tip._replace(record=record), is_joined=True)
 
 
 def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:

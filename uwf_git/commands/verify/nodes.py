@@ -492,29 +492,27 @@ class TreeChecks:
         others: dict[bytes, TreeEntry] | None = None,
     ) -> tuple[dict[str, bytes], list[Finding]]:
         """Return the *wanted* entries (name to mode) and findings; others go into *others*."""
-        troubles: list[Finding] = []
         try:
             top = self.folders.get(tree)
         except StoreDamaged as error:
             return {}, [site.finding(error.message, hint=error.hint)]
         self.folders.forget(tree)
-        if others is not None:
-            own = {name.encode() for name in wanted}
-            others |= {key: entry for key, entry in top.items() if key not in own}
-            top = {key: entry for key, entry in top.items() if key in own}
-        entries = {key.decode(errors="backslashreplace"): entry for key, entry in top.items()}
         found: dict[str, bytes] = {}
-        for name, (mode, raw) in entries.items():
-            if name not in wanted:
-                troubles.append(site.finding(f"the commit has {name}, which does not belong there"))
+        problems: list[str] = []
+        for key, entry in top.items():
+            name, (mode, raw) = key.decode(errors="backslashreplace"), entry
+            if name not in wanted and others is not None:
+                others[key] = entry
+            elif name not in wanted:
+                problems.append(f"the commit has {name}, which does not belong there")
             elif mode != wanted[name]:
-                problem = f"{name} has mode {mode.decode()}, and must have {wanted[name].decode()}"
-                troubles.append(site.finding(problem))
+                right = wanted[name].decode()
+                problems.append(f"{name} has mode {mode.decode()}, and must have {right}")
             else:
                 found[name] = raw
-        missing = [name for name in wanted if name not in entries]
-        troubles += [site.finding(f"the commit has no {name}") for name in missing]
-        return found, troubles
+        missing = [name for name in wanted if name.encode() not in top]
+        problems += [f"the commit has no {name}" for name in missing]
+        return found, [site.finding(each) for each in problems]
 
     def check_needed(
         self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
