@@ -208,12 +208,10 @@ def next_move(
 
 def count_passes(flow: Flow, at: Position) -> int:
     """Return ``iteration`` at *at*: the passes done of the innermost loop around it."""
-    position: Position | None = at
-    while position is not None and len(position.parts) > 1:
-        around = Position(position.parts[:-1])
+    for count in range(len(at.parts) - 1, 0, -1):
+        around = Position(at.parts[:count])
         if flow.nodes[around.place].kind == "loop":
             return (around.turn or 1) - 1
-        position = around
     return 0
 
 

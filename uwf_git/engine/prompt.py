@@ -94,17 +94,14 @@ class SchemaWords:
             if len(self.lines) >= _MOST_LINES:
                 self.is_complete = False
                 return
-            self._list_field(name, part, is_required=name in required, depth=depth)
-
-    def _list_field(self, name: str, schema: Any, *, is_required: bool, depth: int) -> None:
-        resolved = self.resolve(schema)
-        told = "required" if is_required else "optional"
-        line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(schema)}"
-        description = _one_line(resolved.get("description"))
-        self.lines.append(f"{line}. {description}" if description else line)
-        inner = self.resolve(resolved.get("items")) if "items" in resolved else resolved
-        if inner.get("properties"):
-            self.list_fields(inner, depth=depth + 1)
+            resolved_part = self.resolve(part)
+            told = "required" if name in required else "optional"
+            line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(part)}"
+            description = _one_line(resolved_part.get("description"))
+            self.lines.append(f"{line}. {description}" if description else line)
+            inner = self.resolve(resolved_part.get("items")) if "items" in resolved_part else resolved_part
+            if inner.get("properties"):
+                self.list_fields(inner, depth=depth + 1)
 
     def phrase(self, schema: Any, *, depth: int = 0) -> str:
         resolved = self.resolve(schema)

@@ -131,27 +131,11 @@ def _view_output_file(
     return {"outputFile": path or find_output_path(snapshot, present, place, role)}
 
 
-def _view_input_files(
-    snapshot: Snapshot,
-    present: ThreadState,
-    place: "FlowPlace | None",
-    role: Role,
-    *,
-    workdir: str | None,
-    is_past: bool,
-) -> dict[str, Any]:
-    """Return the files that the turn is given, as they are now; of a past turn only their names."""
-    workdir = None if is_past else workdir
-    files = read_input_files(snapshot, present, place, role, workdir=workdir)
-    if is_past:
-        files = [InputFile(each.path, "", _NOT_KEPT) for each in files]
-    views = [
-        {"path": each.path, "content": each.content}
-        if each.problem is None
-        else {"path": each.path, "problem": each.problem}
-        for each in files
-    ]
-    return {"inputFiles": views} if views else {}
+def _view_input_file(file: InputFile, *, is_past: bool) -> dict[str, Any]:
+    """Return the file as it is now; of a past turn only its name."""
+    problem = _NOT_KEPT if is_past else file.problem
+    told = {"content": file.content} if problem is None else {"problem": problem}
+    return {"path": file.path, **told}
 
 
 # `uwf thread context`: the document that an agent gets for its turn, and the prompt built from
@@ -235,7 +219,9 @@ def build_context(
     present = present.begin_tries(at)
     asked = get_role(snapshot, workflow.roles[role])
     workdir = find_workdir(store, thread)
-    files = _view_input_files(snapshot, present, place, asked, workdir=workdir, is_past=is_past)
+    here = None if is_past else workdir
+    files = read_input_files(snapshot, present, place, asked, workdir=here)
+    views = [_view_input_file(each, is_past=is_past) for each in files]
     return {
         "thread": thread,
         "workflow": {
@@ -256,7 +242,7 @@ def build_context(
         "hint": _find_hint(store, snapshot, present),
         "workdir": workdir,
         **in_flow,
-        **files,
+        **({"inputFiles": views} if views else {}),
     }
 
 

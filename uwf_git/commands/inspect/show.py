@@ -392,7 +392,19 @@ def view_tried(
         verified |= {"checked": checked} if checked else {}
         return {"try": {**view, "verifies": verified}}
     verdict = find_verdict(snapshot, present)
-    return {"try": view if verdict is None else {**view, "rejected": _view(snapshot, verdict)}}
+    if verdict is None:
+        return {"try": view}
+    meta = verdict.payload["meta"]
+    fields = meta if isinstance(meta, dict) else {}
+    view["rejected"] = {
+        "role": verdict.payload["role"],
+        "issues": list_issues(fields),
+        "suggestion": find_suggestion(fields),
+        "meta": meta,
+        "content": get_text(snapshot, verdict.payload.get("content")),
+        "hash": verdict.hash,
+    }
+    return {"try": view}
 
 
 def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
@@ -401,16 +413,3 @@ def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
     role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
     checks = () if role is None else get_role(snapshot, role).checks
     return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
-
-
-def _view(snapshot: Snapshot, verdict: Node) -> dict[str, Any]:
-    meta = verdict.payload["meta"]
-    fields = meta if isinstance(meta, dict) else {}
-    return {
-        "role": verdict.payload["role"],
-        "issues": list_issues(fields),
-        "suggestion": find_suggestion(fields),
-        "meta": meta,
-        "content": get_text(snapshot, verdict.payload.get("content")),
-        "hash": verdict.hash,
-    }

@@ -48,7 +48,7 @@ from uwf_git.model.event_rules import (
     event_of,
     may_follow,
 )
-from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.flow import NotAPosition, Position, parse_position
 from uwf_git.model.limits import find_limit_problem
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, canonical
@@ -486,10 +486,7 @@ class Way:
     def __init__(self, before: Standing, rules: Rules, entry: Position | None) -> None:
         """Take the rules; *entry* is where the thread began in its flow, if it is a branch."""
         self._before, self._rules, self.entry = before.state, rules, entry
-
-    @property
-    def flow(self) -> Flow | None:
-        return self._rules.flow
+        self.flow = rules.flow
 
     def find_turn_problem(self, record: TransitionRecord) -> str | None:
         if record.role not in self._rules.payload["roles"]:
