@@ -126,7 +126,13 @@ class _Reader:
             return self._path()
         if self._takes("("):
             return self._closed()
-        return self._list() if self._takes("[") else self._value()
+        if not self._takes("["):
+            return self._value()
+        values = [self._value()]
+        while self._takes(","):
+            values.append(self._value())
+        self._demand("]")
+        return values
 
     def _closed(self) -> Any:
         value = self._any_of()
@@ -147,13 +153,6 @@ class _Reader:
             value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
             if not self._takes("."):
                 return value
-
-    def _list(self) -> list[Any]:
-        values = [self._value()]
-        while self._takes(","):
-            values.append(self._value())
-        self._demand("]")
-        return values
 
     def _value(self) -> Any:
         is_negative = self._takes("-")
@@ -237,14 +236,10 @@ _COMPARISONS = {
 }
 
 
-def _count(value: Any) -> int:
-    if value is _MISSING:
-        return 0
-    return len(value) if isinstance(value, (list, tuple)) else 1
-
-
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "$count": _count,
+    "$count": lambda value: (
+        len(value) if isinstance(value, (list, tuple)) else value is not _MISSING
+    ),
     "$exists": lambda value: value is not _MISSING,
     "$not": lambda value: value if value is _MISSING else not _is_true(value),
 }

@@ -94,12 +94,12 @@ class SchemaWords:
             if len(self.lines) >= _MOST_LINES:
                 self.is_complete = False
                 return
-            resolved_part = self.resolve(part)
+            member = self.resolve(part)
             told = "required" if name in required else "optional"
             line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(part)}"
-            description = _one_line(resolved_part.get("description"))
+            description = _one_line(member.get("description"))
             self.lines.append(f"{line}. {description}" if description else line)
-            inner = self.resolve(resolved_part.get("items")) if "items" in resolved_part else resolved_part
+            inner = self.resolve(member.get("items")) if "items" in member else member
             if inner.get("properties"):
                 self.list_fields(inner, depth=depth + 1)
 

@@ -413,7 +413,8 @@ class NodeChecks:
                 path=part or None,
             )
         for problem in answer.problems:
-            path = _join(part, problem.path)
+            between = "" if not problem.path or problem.path.startswith("[") else "."
+            path = f"{part}{between}{problem.path}" if part else problem.path
             message = f"node {name} breaks its schema{f' at {path}' if path else ''}: "
             yield site.finding(message + problem.message, node=name, path=path or None)
         for target in answer.references:
@@ -440,10 +441,6 @@ def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
 
 def _size(schema: object, payload: object) -> int:
     return len(encode([schema, payload]))
-
-
-def _join(part: str, path: str) -> str:
-    return f"{part}{'' if not path or path.startswith('[') else '.'}{path}" if part else path
 
 
 # Check a tree: does a commit hold exactly the files that it must.

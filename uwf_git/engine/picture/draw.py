@@ -29,7 +29,6 @@ from uwf_git.engine.picture.plan import (
     Plan,
     Station,
     Subject,
-    Way,
     plan_flow,
     plan_graph,
 )
@@ -57,7 +56,12 @@ def _graph(plan: GraphPlan, width: int) -> Iterator[str]:
         yield from _head("", "", station._replace(note=note), width)
         ways = [way for way in plan.ways if way.source == number]
         goes_down = any(way.target == number + 1 for way in ways)
-        told = [line for way in ways for line in _tell_way(way, plan.stations[way.target].name)]
+        told: list[str] = []
+        for way in ways:
+            sign = "↺" if way.target <= number else "↓" if way.target == number + 1 else "→"
+            # The only way is not told if it leads to the next station.
+            labels = [f"{label}  " for label in way.labels] or [""] * (sign != "↓")
+            told += [f"{label}{sign} {plan.stations[way.target].name}" for label in labels]
         for place, line in enumerate(sorted(told, key=_number)):
             mark = "└─ " if place == len(told) - 1 and not goes_down else "├─ "
             guide = "   " if mark.startswith("└") else "│  "
@@ -66,14 +70,6 @@ def _graph(plan: GraphPlan, width: int) -> Iterator[str]:
             yield from (guide + each for each in others)
         if number + 1 < len(plan.stations):
             yield "│" if goes_down else ""
-
-
-def _tell_way(way: Way, target: str) -> list[str]:
-    """Return the lines of *way*; none if it is the only one, and leads to the next station."""
-    sign = "↺" if way.target <= way.source else "↓" if way.target == way.source + 1 else "→"
-    if not way.labels:
-        return [] if sign == "↓" else [f"{sign} {target}"]
-    return [f"{label}  {sign} {target}" for label in way.labels]
 
 
 def _number(line: str) -> int:

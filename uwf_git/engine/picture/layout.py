@@ -1,7 +1,7 @@
 """The layouts of pictures: of flows, boxes in boxes; of graphs, a spine with lanes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from uwf_git.engine.picture.labels import (
     END_HEIGHT,
@@ -229,9 +229,8 @@ _LANE = 12
 _AROUND_LABEL = 5
 
 
-class _Side(NamedTuple):
-    exits: tuple[int, ...]
-    entries: tuple[int, ...]
+_Side: TypeAlias = tuple[list[int], list[int]]
+"""The ways that leave a station on one side, and those that enter it."""
 
 
 def lay_out_graph(plan: GraphPlan) -> Drawing:
@@ -309,10 +308,11 @@ class _Spine:
         entries = [n for n in numbers if ways[n].target == station]
         exits.sort(key=lambda n: (ways[n].target == station, -ways[n].target))
         entries.sort(key=lambda n: (ways[n].source != station, -ways[n].source))
-        return _Side(tuple(exits), tuple(entries))
+        return exits, entries
 
     def _needed(self, side: _Side) -> int:
-        return sum(map(self._slot, side.exits)) + _ENTRY * len(side.entries)
+        exits, entries = side
+        return sum(map(self._slot, exits)) + _ENTRY * len(entries)
 
     def _slot(self, number: int) -> int:
         return max(self._labels[number].height + 6, _ENTRY)
@@ -320,7 +320,7 @@ class _Spine:
     def _meet(self, box: Box, side: _Side, *, exits_first: bool) -> None:
         y = box.y + (box.height - self._needed(side)) // 2
         for is_exit in (True, False) if exits_first else (False, True):
-            for number in side.exits if is_exit else side.entries:
+            for number in side[not is_exit]:
                 slot = self._slot(number) if is_exit else _ENTRY
                 (self._exit_y if is_exit else self._entry_y)[number] = y + slot // 2
                 y += slot
