@@ -389,8 +389,9 @@ def _iso_millis(timestamp: str) -> int:
             "another form needs a picture as the second argument"
         )
     numbers = (int(found[name] or least) for name, least in _LEAST.items())
+    year, month, day, hour, minute, second = numbers
     try:
-        moment = datetime(*numbers, tzinfo=UTC)
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError as error:
         raise refusal(f'$toMillis: "{timestamp}" is no time ({error})') from None
     ahead = timedelta(hours=int(found["ahead"] or 0), minutes=int(found["ahead_minutes"] or 0))

@@ -236,10 +236,12 @@ _COMPARISONS = {
 }
 
 
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, (list, tuple)) else int(value is not _MISSING)
+
+
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "$count": lambda value: (
-        len(value) if isinstance(value, (list, tuple)) else value is not _MISSING
-    ),
+    "$count": _count,
     "$exists": lambda value: value is not _MISSING,
     "$not": lambda value: value if value is _MISSING else not _is_true(value),
 }
