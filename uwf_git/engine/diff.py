@@ -89,8 +89,7 @@ def _trace_back(reached: list[list[int]], end: tuple[int, int]) -> list[tuple[in
             pairs.append((x, y))
         # The difference itself: an element of either without a partner.
         x, y = (x, y - 1) if came_down else (x - 1, y)
-    pairs.reverse()
-    return pairs
+    return pairs[::-1]
 
 
 # Structural diffs: the differences between two JSON values, by their paths.
@@ -145,11 +144,10 @@ def _diff(here: ValuePath, there: ValuePath, one: Any, other: Any) -> Iterator[V
         pairs += [(None, key) for key in other if key not in one]
     elif is_shallow and isinstance(one, list) and isinstance(other, list):
         pairs = list(_pair_unequal(one, other))
-    elif _spelled(one) != _spelled(other):
-        yield ValueChange("changed", there, one, other)
-        return
     else:
-        return
+        pairs = []
+        if _spelled(one) != _spelled(other):
+            yield ValueChange("changed", there, one, other)
     for x, y in pairs:
         if y is None:
             yield ValueChange("removed", (*here, x), one[x], None)

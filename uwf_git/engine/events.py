@@ -165,7 +165,13 @@ def build_events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
     if happened.branches is not None:
         branches = {"branches": [dict(each) for each in happened.branches]}
         yield _told(happened, "parallel", node | branches | state)
-    yield _told(happened, _word(happened), node | dict(happened.more) | failed | state)
+    word = RULES[happened.record.event].tells
+    if happened.is_branch and happened.record.event in _LIFE:
+        # A part of the workflow begins or ends there, not the workflow.
+        word = "progress"
+    elif word == "progress" and happened.has_failed:
+        word = "error"
+    yield _told(happened, word, node | dict(happened.more) | failed | state)
 
 
 def enter_events(turn: TurnStarted) -> list[dict[str, Any]]:
@@ -203,15 +209,6 @@ def parse_event_id(text: str) -> EventId:
             event=text[:60],
         )
     return EventId(found[1], found[2])
-
-
-def _word(happened: TransitionFacts) -> str:
-    event = happened.record.event
-    word = RULES[event].tells
-    if happened.is_branch and event in _LIFE:
-        # A part of the workflow begins or ends there, not the workflow.
-        return "progress"
-    return "error" if word == "progress" and happened.has_failed else word
 
 
 def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict[str, Any]:

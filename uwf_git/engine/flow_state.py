@@ -148,9 +148,8 @@ def describe_rejection(role: str, meta: Any) -> str:
 
 def find_reason(meta: Any) -> str:
     fields = meta if isinstance(meta, dict) else {}
-    told = [*list_issues(fields), find_suggestion(fields)]
-    reason = "; ".join(filter(None, told))
-    return cut(reason, _LONGEST_REASON)
+    told = filter(None, [*list_issues(fields), find_suggestion(fields)])
+    return cut("; ".join(told), _LONGEST_REASON)
 
 
 def list_issues(meta: Mapping[str, Any]) -> list[str]:

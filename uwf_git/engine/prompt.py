@@ -208,7 +208,12 @@ def build_answer_format(role: RoleView) -> str:
     elif len(forms) > 1:
         parts = _as_one_of(words, forms)
     else:
-        parts = _as_front_matter(words, forms[0] if forms else resolved)
+        form = forms[0] if forms else resolved
+        words.list_fields(form)
+        parts = [f"{_SHAPE} It looks like this:", _template(words, form)]
+        if words.lines:
+            parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
+        parts.append(_YAML_RULES)
     if _says_more(resolved, forms):
         words.is_complete = False
     if role.extract_prompt:
@@ -253,14 +258,6 @@ def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
             or any(form.keys() - shown for form in forms)
         )
     return bool(resolved.keys() - shown) and _is_object(resolved)
-
-
-def _as_front_matter(words: SchemaWords, form: dict[str, Any]) -> list[str]:
-    words.list_fields(form)
-    parts = [f"{_SHAPE} It looks like this:", _template(words, form)]
-    if words.lines:
-        parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
-    return [*parts, _YAML_RULES]
 
 
 def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:

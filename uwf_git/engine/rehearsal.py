@@ -47,7 +47,11 @@ def find_other_change(old: Rules, new: Rules) -> str | None:
         return "is of another kind"
     if old.flow is not None and new.flow is not None:
         return _find_in_flow(old.flow, new.flow)
-    return _find_in_graph(old.graph or {}, new.graph or {})
+    for source, ways in (old.graph or {}).items():
+        found = (new.graph or {}).get(source, ())
+        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
+            return f"lacks ways from {source}"
+    return None
 
 
 def _find_in_flow(old: Flow, new: Flow) -> str | None:
@@ -63,14 +67,6 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
     for place in tops:
         if place.rpartition("/")[2].startswith("e"):
             return f"has a new node in an else: {place}"
-    return None
-
-
-def _find_in_graph(old: Graph, new: Graph) -> str | None:
-    for source, ways in old.items():
-        found = new.get(source, ())
-        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
-            return f"lacks ways from {source}"
     return None
 
 
@@ -118,8 +114,14 @@ class LeastValues:
             for part in schema.get(keyword, ()):
                 whole = _united({**merged, keyword: ()}, self._resolve(part))
                 yield from self.make({**whole, "allOf": ()}, depth)
-        for kind in _kinds(merged):
-            yield from self._of_kind(kind, merged, depth)
+        kinds = merged.get("type")
+        if kinds is None:
+            is_array = merged.keys() & {"items", "minItems", "prefixItems"}
+            kinds = "array" if is_array else "object"
+        named = [kinds] if isinstance(kinds, str) else kinds
+        for kind in _TYPES:
+            if kind in named:
+                yield from self._of_kind(kind, merged, depth)
 
     def _of_kind(self, kind: str, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
         if kind == "object":
@@ -166,14 +168,6 @@ class LeastValues:
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = _united(rest, found) if rest else found
         return True
-
-
-def _kinds(schema: Mapping[str, Any]) -> list[str]:
-    told = schema.get("type")
-    if told is None:
-        return ["array" if schema.keys() & {"items", "minItems", "prefixItems"} else "object"]
-    named = [told] if isinstance(told, str) else told
-    return [kind for kind in _TYPES if kind in named]
 
 
 def _number(schema: Mapping[str, Any], *, is_whole: bool) -> float:

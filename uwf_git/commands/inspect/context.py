@@ -74,10 +74,16 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
             "fields": list_questions(schema),
             "outputSchema": schema,
         }
+    newest: dict[str, Any] | None = None
+    if snapshot.record.depth:
+        # In one line; `thread show` has the whole step.
+        step = snapshot.get_head_node().payload
+        said = describe_step(step["meta"], get_text(snapshot, step.get("content")))
+        newest = {"hash": snapshot.record.node, "role": step["role"], "said": said}
     return {
         **view,
         "task": snapshot.get_start().payload["prompt"],
-        "lastStep": _view_newest(snapshot),
+        "lastStep": newest,
         "command": f"uwf thread answer {snapshot.record.thread}",
     }
 
@@ -90,18 +96,6 @@ def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
         return ""
     role = parse_role(snapshot.get_node(node))
     return first_line(role.description) or first_line(role.system_prompt)
-
-
-def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the newest step in one line; `thread show` has the whole step."""
-    if not snapshot.record.depth:
-        return None
-    payload = snapshot.get_head_node().payload
-    return {
-        "hash": snapshot.record.node,
-        "role": payload["role"],
-        "said": describe_step(payload["meta"], get_text(snapshot, payload.get("content"))),
-    }
 
 
 # The files that a role names, as the context of its turn has them.
@@ -264,7 +258,7 @@ def _view_start(snapshot: Snapshot) -> dict[str, Any]:
         "timestamp": start.timestamp,
         "depth": snapshot.get_nesting(),
         "parentThread": snapshot.record.parent_thread,
-        **{name: start.payload[name] for name in ("entry",) if name in start.payload},
+        **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
     }
 
 

@@ -550,7 +550,7 @@ def offer_remotes(store: Store, typed: str) -> list[Candidate]:
 def _describe(store: Store, row: dict[str, Any]) -> str:
     try:
         task = str(_read(store, row["thread"]).get_start().payload["prompt"])
-    except (UwfError, StoreDamaged) as error:
+    except UwfError as error:
         task = str(error)
     return f"{row['status']}, {row.get('workflowName', '')}: {task}"
 

@@ -60,7 +60,11 @@ class GrowingFile:
     def read_new(self) -> Iterator[bytes]:
         """Yield what came since the last call, in chunks."""
         yield from self._read_on()
-        if self._is_replaced():
+        is_replaced = False
+        with suppress(OSError):
+            there, file = os.stat(self.path), self._file
+            is_replaced = file is None or not os.path.samestat(there, os.fstat(file.descriptor))
+        if is_replaced:
             # What came to the old file since.
             yield from self._read_on()
             self.close()
@@ -100,12 +104,6 @@ class GrowingFile:
     def _read_on(self) -> Iterator[bytes]:
         if self._file is not None:
             yield from self._file.read_new(limit=self._most_bytes)
-
-    def _is_replaced(self) -> bool:
-        with suppress(OSError):
-            there, file = os.stat(self.path), self._file
-            return file is None or not os.path.samestat(there, os.fstat(file.descriptor))
-        return False
 
 
 # Join pieces of bytes to lines, and mask keys in them.

@@ -106,6 +106,10 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     # A commit time is cut to seconds, and may lie before the start.
     updated_at = max(snapshot.recorded_ms(newest), present.started_at)
     move = next_move.find_next_move(snapshot)
+    # Which try comes next or is under way, where another agent verifies the work.
+    at = move.at or (present.trying if present.tried is None else present.tried.at)
+    place = None if at is None else next_move.find_turn_place(snapshot, at)
+    tried = view_try(store, place, present)
     document: dict[str, Any] = {
         "thread": thread,
         "workflow": record.workflow,
@@ -130,7 +134,7 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
         "executionTime": present.execution_ms,
         "limits": dict(present.limits),
         **_view_used(store, snapshot, present),
-        **_view_try(store, snapshot, present, move),
+        **({} if tried is None else {"try": tried}),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
         **_view_work(store, snapshot),
@@ -230,17 +234,6 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
         "lastNode": last_node if last is None else last.id,
         "next": move.role,
     }
-
-
-def _view_try(
-    store: Store, snapshot: Snapshot, present: ThreadState, move: NextMove
-) -> dict[str, Any]:
-    """Return which try comes next or is under way, where another agent verifies the work."""
-    at = move.at or (present.tried.at if present.tried is not None else present.trying)
-    if at is None:
-        return {}
-    view = view_try(store, next_move.find_turn_place(snapshot, at), present)
-    return {} if view is None else {"try": view}
 
 
 def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":

@@ -44,8 +44,8 @@ def view_step(snapshot: Snapshot, step: Node, commands: "Commands | None" = None
 
 def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     # Only the names: a prompt may have a hundred pages, and `json-cas get` prints it.
-    fields = {name: _REFERRED[name] for name in names}
-    return {name: find_reference(payload[at]) for name, at in fields.items() if at in payload}
+    present = [name for name in names if _REFERRED[name] in payload]
+    return {name: find_reference(payload[_REFERRED[name]]) for name in present}
 
 
 def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[str, Any]]:

@@ -158,7 +158,7 @@ def walk_back(
     forks: dict[Oid, ThreadId | None] = {}
     beginnings: list[ThreadId | None] = []
     damage: StoreDamaged | None = None
-    first: CommitView | None = None
+    tip_thread: ThreadId | None = None
     view: CommitView | None = None
     oid: Oid | None = tip
     while oid is not None and oid not in trusted and oid not in seen:
@@ -168,7 +168,7 @@ def walk_back(
             damage, oid = error, None
             break
         commits.append(oid)
-        first = first or view
+        tip_thread = thread_of(view) if len(commits) == 1 else tip_thread
         if _FORK in view.message or (_START in view.message and view.parents):
             forks[oid] = thread_of(view)
             beginnings.append(thread_of(view))
@@ -177,7 +177,6 @@ def walk_back(
             break
     if view is not None and (not commits or commits[-1] not in forks):
         beginnings.append(thread_of(view))
-    tip_thread = None if first is None else thread_of(first)
     return History(commits, oid, damage, forks, beginnings, tip_thread)
 
 

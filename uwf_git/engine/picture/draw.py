@@ -408,10 +408,8 @@ def _line(line: Line) -> Iterator[str]:
         across, down = _sign(x - x0), _sign(y - y0)
         back_x, back_y = x - 9 * across, y - 9 * down
         side_x, side_y = 5 * abs(down), 5 * abs(across)
-        yield (
-            f'<path class="head {line.kind}" d="M{x} {y}L{back_x - side_x} {back_y - side_y}'
-            f'L{back_x + side_x} {back_y + side_y}Z"/>'
-        )
+        sides = f"L{back_x - side_x} {back_y - side_y}L{back_x + side_x} {back_y + side_y}"
+        yield f'<path class="head {line.kind}" d="M{x} {y}{sides}Z"/>'
 
 
 def _path(points: tuple[Point, ...]) -> str:

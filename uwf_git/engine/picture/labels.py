@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark
 
@@ -162,9 +162,6 @@ class Box(NamedTuple):
 
     radius: int = 6
 
-    def moved(self, x: int, y: int) -> "Box":
-        return self._replace(x=self.x + x, y=self.y + y)
-
 
 class Text(NamedTuple):
     """One line of text; (*x*, *y*) is on its base line."""
@@ -184,8 +181,8 @@ class Text(NamedTuple):
         """The guessed width in pixels."""
         return measure(self.text, self.style.size, self.style.face)
 
-    def moved(self, x: int, y: int) -> "Text":
-        return self._replace(x=self.x + x, y=self.y + y)
+
+_Placed = TypeVar("_Placed", Box, Text)
 
 
 class Line(NamedTuple):
@@ -222,16 +219,15 @@ class Piece(NamedTuple):
     badges: tuple[tuple[Box, Text], ...] = ()
 
     def moved(self, x: int, y: int) -> "Piece":
+        lines = []
+        for line in self.lines:
+            parts = tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
+            lines.append(line._replace(parts=parts))
         return self._replace(
-            boxes=tuple(box.moved(x, y) for box in self.boxes),
-            lines=tuple(
-                line._replace(
-                    parts=tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
-                )
-                for line in self.lines
-            ),
-            texts=tuple(text.moved(x, y) for text in self.texts),
-            badges=tuple((box.moved(x, y), text.moved(x, y)) for box, text in self.badges),
+            boxes=tuple(_moved(box, x, y) for box in self.boxes),
+            lines=tuple(lines),
+            texts=tuple(_moved(text, x, y) for text in self.texts),
+            badges=tuple((_moved(box, x, y), _moved(text, x, y)) for box, text in self.badges),
         )
 
     def holding(self, *inner: "Piece") -> "Piece":
@@ -246,6 +242,10 @@ class Piece(NamedTuple):
     def drawn(self, title: str, about: str, width: int, height: int) -> Drawing:
         texts = tuple(text for text in self.texts if text.text)
         return Drawing(title, about, width, height, self.boxes, self.lines, texts, self.badges)
+
+
+def _moved(what: _Placed, x: int, y: int) -> _Placed:
+    return what._replace(x=what.x + x, y=what.y + y)
 
 
 def fit(text: str, room: int, style: Style) -> str:

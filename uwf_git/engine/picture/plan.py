@@ -317,16 +317,16 @@ def _heading(node: FlowNode) -> str:
 
 def _condition(node: FlowNode) -> str:
     fields = node.fields
-    items = f"for each {node.item} of {fields['over']}" if "over" in fields else ""
-    if node.kind == "loop" and "condition" in fields:
-        return f"{items}{', ' if items else ''}while {fields['condition']}"
-    return items or str(fields.get("condition", ""))
+    told = [f"for each {node.item} of {fields['over']}"] if "over" in fields else []
+    if "condition" in fields and (node.kind == "loop" or not told):
+        told.append(f"{'while ' if node.kind == 'loop' else ''}{fields['condition']}")
+    return ", ".join(told)
 
 
 def _rules(node: FlowNode) -> list[str]:
     """List the rules that change what happens, in few words."""
     fields = node.fields
-    rules = []
+    rules: list[str] = []
     if fields.get("join") == "any":
         rules.append("the first wins")
     if fields.get("tolerate"):
