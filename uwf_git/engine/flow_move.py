@@ -564,13 +564,10 @@ class FlowWords:
 
 
 def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    names: dict[str, Any] = {}
     parts = () if entry is None else entry.parts
-    for count in range(1, len(parts) + 1):
-        node = flow.nodes.get(Position(parts[:count]).place)
-        if node is not None and node.kind == "map":
-            names[node.item] = state.get(node.item)
-    return names
+    places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
+    nodes = [flow.nodes[place] for place in places if place in flow.nodes]
+    return {node.item: state.get(node.item) for node in nodes if node.kind == "map"}
 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:

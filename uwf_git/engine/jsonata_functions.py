@@ -16,8 +16,6 @@ from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
 from jsonata.utils import Utils
 
-from uwf_git.engine.javascript.values import number_text as javascript_text
-
 # Regular expressions as JavaScript reads them, on Python's `re`: translated, or refused.
 #
 # JSONata is defined by JavaScript, and agents' texts show the difference: Python's ``$`` holds
@@ -170,10 +168,12 @@ def refusal(text: str) -> Any:
 
 def number_text(value: float) -> str:
     """Return a number as JSONata writes it: JavaScript's form, fractions with 15 digits."""
+    from uwf_git.engine.javascript import values  # noqa: PLC0415 (few conditions write numbers)
+
     number = float(value)
     if not math.isfinite(number):
         raise JException("D1001", 0, value)
-    return javascript_text(number if number.is_integer() else float(f"{number:.15g}"))
+    return values.number_text(number if number.is_integer() else float(f"{number:.15g}"))
 
 
 def string(value: Any, prettify: Any = None) -> str | None:

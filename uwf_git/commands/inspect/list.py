@@ -74,10 +74,8 @@ def group_active(statuses: Collection[str]) -> Group:
 def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Return *counts* of statuses in the order in which these are shown; unknown ones last."""
     ranks = {status: rank for rank, status in enumerate(order_statuses())}
-    return {
-        status: counts[status]
-        for status in sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
-    }
+    order = sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
+    return {status: counts[status] for status in order}
 
 
 def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:

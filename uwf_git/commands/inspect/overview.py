@@ -138,9 +138,8 @@ class Overview:
             later = sorted(each for each in self._tips.ended if each > parent)
             near = takewhile(lambda each: read_time_ms(each) <= last_ms, later)
             rows += self._read_rows(store, islice(near, _MOST_CHILDREN))
-        return sorted(
-            (row for row in rows if row["parent"] == parent), key=lambda row: str(row["thread"])
-        )
+        children = [row for row in rows if row["parent"] == parent]
+        return sorted(children, key=lambda row: str(row["thread"]))
 
     def _read_active(self, store: Store) -> list[dict[str, Any]]:
         self._tips = self._watch.look() or self._tips

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile, zip_longest
+from itertools import chain, repeat, takewhile, zip_longest
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -190,8 +190,12 @@ class Divergence(NamedTuple):
 
 def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
     """Walk the chains of two threads back to their newest common node."""
-    node, (ones, others) = _meet(one.walk_chain(), other.walk_chain(), attrgetter("hash"))
-    steps = [[each for each in reversed(part) if each.type == STEP] for part in (ones, others)]
+    ahead = one.record.depth - other.record.depth
+    # The longer chain goes first, so that no node is read in vain.
+    ones = chain(repeat(None, -ahead), one.walk_chain())
+    others = chain(repeat(None, ahead), other.walk_chain())
+    node, parts = _meet(ones, others, attrgetter("hash"))
+    steps = [[each for each in reversed(part) if each.type == STEP] for part in parts]
     depth = 0 if node is None else max(one.record.depth - len(steps[0]), 0)
     return Divergence(steps[0], steps[1], None if node is None else node.hash, depth)
 
@@ -202,11 +206,12 @@ def find_shared_commit(objects: ObjectStore, one: Oid, other: Oid) -> Oid | None
 
 
 def _meet(
-    one: Iterator[_Link], other: Iterator[_Link], name: Callable[[_Link], object]
+    one: Iterator[_Link | None], other: Iterator[_Link | None], name: Callable[[_Link], object]
 ) -> tuple[_Link | None, list[list[_Link]]]:
     """Return what two walks meet at, and what each has before that.
 
-    Both walks advance in turn, so that the cost is the distance to where they meet.
+    Both walks advance in turn, so that the cost is the distance to where they meet; at None a walk
+    waits.
     """
     seen: tuple[dict[object, _Link], ...] = ({}, {})
     for links in zip_longest(one, other):
@@ -215,10 +220,8 @@ def _meet(
                 seen[side][name(link)] = link
                 if name(link) in seen[1 - side]:
                     ends = [list(each).index(name(link)) for each in seen]
-                    return link, [
-                        list(seen[0].values())[: ends[0]],
-                        list(seen[1].values())[: ends[1]],
-                    ]
+                    pairs = zip(seen, ends, strict=True)
+                    return link, [list(each.values())[:end] for each, end in pairs]
     return None, [list(each.values()) for each in seen]
 
 

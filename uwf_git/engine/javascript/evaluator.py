@@ -570,9 +570,11 @@ def _plain(value: Any, budget: Budget) -> Any:
         case list():
             return [_plain(each, budget) for each in value]
         case dict():
-            return {_whole(key): _plain(each, budget) for key, each in value.items()}
+            return {_plain(key, budget): _plain(each, budget) for key, each in value.items()}
         case str():
-            return _whole(value)
+            if values.has_surrogate(value):
+                raise Unanswerable("it has half of a character (a lone surrogate)")
+            return value
         case float() if not math.isfinite(value):
             raise Unanswerable(f"{values.number_text(value)} is no JSON")
     if value is UNDEFINED:
@@ -609,12 +611,6 @@ def _write(value: Any, pieces: list[str], budget: Budget) -> None:
             pieces.append(json.dumps(value))
         case _:
             pieces.append(values.number_text(float(value)))
-
-
-def _whole(text: str) -> str:
-    if values.has_surrogate(text):
-        raise Unanswerable("it has half of a character (a lone surrogate)")
-    return text
 
 
 # Many expressions asked of the same data, one after the other: what they may cost together.

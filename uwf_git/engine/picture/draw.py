@@ -62,9 +62,8 @@ def _graph(plan: GraphPlan, width: int) -> Iterator[str]:
             # The only way is not told if it leads to the next station.
             labels = [f"{label}  " for label in way.labels] or [""] * (sign != "↓")
             told += [f"{label}{sign} {plan.stations[way.target].name}" for label in labels]
-        for place, line in enumerate(sorted(told, key=_number)):
-            mark = "└─ " if place == len(told) - 1 and not goes_down else "├─ "
-            guide = "   " if mark.startswith("└") else "│  "
+        for left, line in enumerate(sorted(told, key=_number), 1 - len(told)):
+            mark, guide = ("├─ ", "│  ") if left or goes_down else ("└─ ", "   ")
             first, *others = wrap(line, width - 3, "   ")
             yield mark + first
             yield from (guide + each for each in others)

@@ -326,7 +326,7 @@ def _condition(node: FlowNode) -> str:
 def _rules(node: FlowNode) -> list[str]:
     """List the rules that change what happens, in few words."""
     fields = node.fields
-    rules: list[str] = []
+    rules = []
     if fields.get("join") == "any":
         rules.append("the first wins")
     if fields.get("tolerate"):
