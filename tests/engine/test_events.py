@@ -32,9 +32,8 @@ TURN = TurnStarted(BASE, record("start"), "writer", "uwf-mock", 1000, WRITER, at
 
 
 def told(event: Event, status: Status = "ready", **more: Any) -> list[dict[str, Any]]:
-    return build_events(
-        TransitionFacts(COMMIT, record(event, status), 3000, f"{event}: said", **more)
-    )
+    facts = TransitionFacts(COMMIT, record(event, status), 3000, f"{event}: said", **more)
+    return list(build_events(facts))
 
 
 def types(events: list[dict[str, Any]]) -> list[str]:

@@ -14,7 +14,6 @@ from jsonata.jsonata import Jsonata
 from uwf_git.engine.expression import (
     Piece,
     _own_value,
-    check_condition,
     evaluate_condition,
     split_template,
 )
@@ -37,7 +36,7 @@ from uwf_git.errors import Refused
 )
 def test_a_table_of_templates(source: str, pieces: list[str]) -> None:
     expected = [Piece(each.removeprefix("="), each.startswith("=")) for each in pieces]
-    assert list(split_template(source, check_condition)) == expected
+    assert list(split_template(source)) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_a_table_of_templates(source: str, pieces: list[str]) -> None:
 )
 def test_what_is_no_template(source: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        split_template(source, check_condition)
+        split_template(source)
 
 
 def plain_answer(condition: str, context: Any) -> bool | None:

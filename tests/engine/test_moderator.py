@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.engine.expression import evaluate_condition
+from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
 from uwf_git.model.workflow import END, START, Graph, Transition
 
@@ -23,7 +24,10 @@ def at(role: str, meta: Mapping[str, object], depth: int = 3) -> Position:
 
 
 def no_history() -> list[StepSummary]:
-    raise AssertionError("history was loaded")
+    def read(_place: int) -> StepSummary:
+        raise AssertionError("history was read")
+
+    return lazy_list(9_999, read)
 
 
 def test_the_context_has_the_keys_that_the_design_names() -> None:
@@ -33,10 +37,10 @@ def test_the_context_has_the_keys_that_the_design_names() -> None:
         "role": "reviewer",
         "meta": {"approved": False},
         "depth": 3,
-        "history": [
+        "history": (
             {"role": "planner", "meta": {"plan": ["a"]}},
             {"role": "developer", "meta": {}},
-        ],
+        ),
         "state": {"errors": 0},
         "prompt": "fix it",
         "iteration": 2,
@@ -46,7 +50,7 @@ def test_the_context_has_the_keys_that_the_design_names() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1])
 def test_where_no_step_came_before_no_history_is_loaded(depth: int) -> None:
-    assert build_context(at(START, {}, depth), no_history)["history"] == []
+    assert build_context(at(START, {}, depth), no_history)["history"] == ()
 
 
 def test_routing_on_meta_loads_no_history() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workflow_file import SOUND, read, read_flow_file, spoiled
 
-from uwf_git.engine.rehearsal import MOST_TURNS, Rehearsal, list_least, rehearse
+from uwf_git.engine.rehearsal import MOST_TURNS, LeastValues, Rehearsal, rehearse
 from uwf_git.model.schema_check import check_value
 
 WORKFLOWS = sorted((Path(__file__).parents[2] / "workflows").glob("*.yaml"))
@@ -111,7 +111,9 @@ ITEM = {"type": "object", "required": ["title"], "properties": {"title": {"type"
 
 def least(schema: Any) -> Any:
     """Return the first value that fits."""
-    return next(each for each in list_least(schema) if not check_value(schema, each))
+    return next(
+        each for each in LeastValues(schema).make(schema, 0) if not check_value(schema, each)
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,9 @@ def test_least_value_fits(schema: Any, value: Any) -> None:
 def test_no_value_is_made_up_for_what_nothing_fits() -> None:
     schema = {"type": "string", "pattern": "^xyzzy$"}
 
-    assert not [each for each in list_least(schema) if not check_value(schema, each)]
+    assert not [
+        each for each in LeastValues(schema).make(schema, 0) if not check_value(schema, each)
+    ]
 
 
 def numbers(kind: str) -> st.SearchStrategy[dict[str, Any]]:
@@ -191,4 +195,4 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 @given(st.recursive(LEAVES, containers, max_leaves=8))
 def test_first_value_fits_whatever_the_schema_is_made_of(schema: Any) -> None:
-    assert check_value(schema, next(list_least(schema))) == []
+    assert check_value(schema, next(LeastValues(schema).make(schema, 0))) == []

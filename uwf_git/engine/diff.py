@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 # Alignment: pair the equal elements of two sequences (longest common subsequence).
@@ -63,7 +63,9 @@ def _match(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
         now: list[int] = []
         for at in range(differences + 1):
             diagonal = 2 * at - differences
-            x = _follow(one, other, _step(reached[-1], at)[0], diagonal)
+            x = _step(reached[-1], at)[0]
+            while x < len(one) and x - diagonal < len(other) and one[x] == other[x - diagonal]:
+                x += 1
             now.append(x)
             if x >= len(one) and x - diagonal >= len(other):
                 return _trace_back(reached, (len(one), len(other)))
@@ -77,13 +79,6 @@ def _step(furthest: list[int], at: int) -> tuple[int, bool]:
     return (furthest[at], True) if goes_down else (furthest[at - 1] + 1, False)
 
 
-def _follow(one: Sequence[Any], other: Sequence[Any], x: int, diagonal: int) -> int:
-    y = x - diagonal
-    while x < len(one) and y < len(other) and one[x] == other[y]:
-        x, y = x + 1, y + 1
-    return x
-
-
 def _trace_back(reached: list[list[int]], end: tuple[int, int]) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     x, y = end
@@ -94,8 +89,7 @@ def _trace_back(reached: list[list[int]], end: tuple[int, int]) -> list[tuple[in
             pairs.append((x, y))
         # The difference itself: an element of either without a partner.
         x, y = (x, y - 1) if came_down else (x - 1, y)
-    pairs.reverse()
-    return pairs
+    return pairs[::-1]
 
 
 # Structural diffs: the differences between two JSON values, by their paths.
@@ -124,17 +118,9 @@ class ValueChange(NamedTuple):
     """The value in the other; None if it was removed."""
 
 
-class _Place(NamedTuple):
-    one: ValuePath = ()
-    other: ValuePath = ()
-
-    def at(self, one: str | int, other: str | int) -> "_Place":
-        return _Place((*self.one, one), (*self.other, other))
-
-
 def diff_values(one: Any, other: Any) -> list[ValueChange]:
     """Return the changes that turn *one* into *other*; both must be JSON."""
-    return list(_diff(_Place(), one, other))
+    return list(_diff((), (), one, other))
 
 
 def render_path(path: ValuePath) -> str:
@@ -150,57 +136,40 @@ def render_path(path: ValuePath) -> str:
     return told
 
 
-def _diff(place: _Place, one: Any, other: Any) -> Iterator[ValueChange]:
-    is_shallow = len(place.other) < _DEEPEST
+def _diff(here: ValuePath, there: ValuePath, one: Any, other: Any) -> Iterator[ValueChange]:
+    """Yield the changes of a value at *here* in the one to the value at *there* in the other."""
+    is_shallow = len(there) < _DEEPEST
     if is_shallow and isinstance(one, dict) and isinstance(other, dict):
-        yield from _diff_objects(place, one, other)
+        pairs = [(key, key if key in other else None) for key in one]
+        pairs += [(None, key) for key in other if key not in one]
     elif is_shallow and isinstance(one, list) and isinstance(other, list):
-        yield from _diff_lists(place, one, other)
-    elif _spelled(one) != _spelled(other):
-        yield ValueChange("changed", place.other, one, other)
-
-
-def _diff_objects(
-    place: _Place, one: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[ValueChange]:
-    for key, value in one.items():
-        if key in other:
-            yield from _diff(place.at(key, key), value, other[key])
+        pairs = list(_pair_unequal(one, other))
+    else:
+        pairs = []
+        if _spelled(one) != _spelled(other):
+            yield ValueChange("changed", there, one, other)
+    for x, y in pairs:
+        if y is None:
+            yield ValueChange("removed", (*here, x), one[x], None)
+        elif x is None:
+            yield ValueChange("added", (*there, y), None, other[y])
         else:
-            yield ValueChange("removed", (*place.one, key), value, None)
-    for key, value in other.items():
-        if key not in one:
-            yield ValueChange("added", (*place.other, key), None, value)
+            yield from _diff((*here, x), (*there, y), one[x], other[y])
 
 
-def _diff_lists(place: _Place, one: Sequence[Any], other: Sequence[Any]) -> Iterator[ValueChange]:
-    """Compare the elements between equal ones pair by pair."""
+def _pair_unequal(one: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the positions of the elements between equal elements, pair by pair."""
     ones: list[int] = []
     others: list[int] = []
     for pair in align([*map(_spelled, one)], [*map(_spelled, other)]):
         if pair.one is not None and pair.other is not None:
-            yield from _diff_runs(place, (one, ones), (other, others))
+            yield from zip_longest(ones, others)
             ones, others = [], []
         elif pair.one is not None:
             ones.append(pair.one)
         elif pair.other is not None:
             others.append(pair.other)
-    yield from _diff_runs(place, (one, ones), (other, others))
-
-
-def _diff_runs(
-    place: _Place,
-    removed: tuple[Sequence[Any], Sequence[int]],
-    added: tuple[Sequence[Any], Sequence[int]],
-) -> Iterator[ValueChange]:
-    (one, ones), (other, others) = removed, added
-    for x, y in zip(ones, others, strict=False):
-        yield from _diff(place.at(x, y), one[x], other[y])
-    for x in ones[len(others) :]:
-        yield ValueChange("removed", (*place.one, x), one[x], None)
-    yield from (
-        ValueChange("added", (*place.other, y), None, other[y]) for y in others[len(ones) :]
-    )
+    yield from zip_longest(ones, others)
 
 
 def _spelled(value: Any) -> str:
@@ -217,20 +186,26 @@ _CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
-def diff_texts(one: str, other: str, *, names: tuple[str, str] = ("a", "b")) -> str:
+def diff_texts(one: str, other: str) -> str:
     if one == other:
         return ""
     before, after = _lines(one), _lines(other)
-    told = [f"--- {names[0]}\n", f"+++ {names[1]}\n"]
+    told = ["--- a\n", "+++ b\n"]
     for hunk in _hunks(align(before, after)):
-        told.append(_header(hunk))
-        told += (_line(pair, before, after) for pair in hunk)
+        ones = _range([pair.one for pair in hunk if pair.one is not None])
+        others = _range([pair.other for pair in hunk if pair.other is not None])
+        told.append(f"@@ -{ones} +{others} @@\n")
+        for x, y in hunk:
+            if x is None:
+                told.append(f"+{after[y or 0]}")
+            else:
+                told.append(f"{'-' if y is None else ' '}{before[x]}")
     return "".join(told)
 
 
 def _lines(text: str) -> list[str]:
     *whole, last = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
+    return [f"{line}\n" for line in whole] + ([f"{last}\n{_NO_NEWLINE}\n"] if last else [])
 
 
 def _hunks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
@@ -249,22 +224,8 @@ def _hunks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         yield list(pairs[start:end])
 
 
-def _header(hunk: Sequence[Pair]) -> str:
-    ones = [pair.one for pair in hunk if pair.one is not None]
-    others = [pair.other for pair in hunk if pair.other is not None]
-    return f"@@ -{_range(ones)} +{_range(others)} @@\n"
-
-
 def _range(places: Sequence[int]) -> str:
     if not places:
         # One side is empty: hunks have context where there is any.
         return "0,0"
     return f"{places[0] + 1}" if len(places) == 1 else f"{places[0] + 1},{len(places)}"
-
-
-def _line(pair: Pair, before: Sequence[str], after: Sequence[str]) -> str:
-    if pair.one is None:
-        line = "+" + after[pair.other or 0]
-    else:
-        line = (" " if pair.other is not None else "-") + before[pair.one]
-    return line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n"

@@ -22,7 +22,6 @@ for each loop of which it begins a pass; before a split too.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.errors import BadUsage
@@ -53,7 +52,6 @@ _MOST_LEVELS = 32
 """How deep loops may lie in one another."""
 
 _LIFE = frozenset({"start", "end", "kill"})
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class EventId(NamedTuple):
@@ -141,15 +139,39 @@ class TransitionFacts(NamedTuple):
 
     reason: str = ""
 
-    more: Mapping[str, Any] = _NOTHING
+    more: Mapping[str, Any] = {}
     """Further fields of the payload of its ``workflow:`` event."""
 
     state: Mapping[str, Any] | None = None
 
 
-def build_events(happened: TransitionFacts) -> list[dict[str, Any]]:
-    """Return the events of a transition, in order."""
-    return list(_events(happened))
+def build_events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
+    """Yield the events of a transition, in order."""
+    turn = happened.turn
+    if turn is not None and happened.is_new_turn:
+        yield from enter_events(turn)
+    failed = {} if happened.error is None else {"error": happened.error}
+    state = _view_state(happened.state)
+    if turn is not None and happened.record.event != "wait":
+        payload = _node(turn.node)
+        payload["durationMs"] = max(0, happened.time_ms - turn.started_ms)
+        if happened.record.files is not None:
+            payload["files"] = happened.record.files
+        yield _told(happened, "exit", payload | failed | state)
+    where = happened.where if turn is None else turn.node
+    node = {} if where is None else _node(where)
+    for each in happened.passes:
+        yield _told(happened, f"loop{each.level}", _node(each.node) | state)
+    if happened.branches is not None:
+        branches = {"branches": [dict(each) for each in happened.branches]}
+        yield _told(happened, "parallel", node | branches | state)
+    word = RULES[happened.record.event].tells
+    if happened.is_branch and happened.record.event in _LIFE:
+        # A part of the workflow begins or ends there, not the workflow.
+        word = "progress"
+    elif word == "progress" and happened.has_failed:
+        word = "error"
+    yield _told(happened, word, node | dict(happened.more) | failed | state)
 
 
 def enter_events(turn: TurnStarted) -> list[dict[str, Any]]:
@@ -160,7 +182,7 @@ def enter_events(turn: TurnStarted) -> list[dict[str, Any]]:
     return [*passes, _begun(turn, ENTER, "node:enter", turn.node)]
 
 
-def _begun(turn: TurnStarted, word: str, kind: EventType, node: Node) -> dict[str, Any]:
+def _begun(turn: TurnStarted, word: str, kind: str, node: Node) -> dict[str, Any]:
     document = _document(EventId(turn.started_after, word), kind, turn.record, turn.started_ms)
     return document | {
         "payload": _node(node) | _view_state(turn.state),
@@ -189,34 +211,11 @@ def parse_event_id(text: str) -> EventId:
     return EventId(found[1], found[2])
 
 
-def _events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
-    turn = happened.turn
-    if turn is not None and happened.is_new_turn:
-        yield from enter_events(turn)
-    if turn is not None and happened.record.event != "wait":
-        yield _told(happened, "exit", _exit_payload(happened, turn))
-    where = happened.where if turn is None else turn.node
-    payload = {} if where is None else _node(where)
-    for each in happened.passes:
-        yield _told(happened, f"loop{each.level}", _node(each.node) | _view_state(happened.state))
-    if happened.branches is not None:
-        branches = [dict(each) for each in happened.branches]
-        told = {**payload, "branches": branches, **_view_state(happened.state)}
-        yield _told(happened, "parallel", told)
-    yield _told(happened, _word(happened), {**payload, **_end_payload(happened)})
-
-
-def _word(happened: TransitionFacts) -> str:
-    event = happened.record.event
-    word = RULES[event].tells
-    if happened.is_branch and event in _LIFE:
-        # A part of the workflow begins or ends there, not the workflow.
-        return "progress"
-    return "error" if word == "progress" and happened.has_failed else word
-
-
 def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict[str, Any]:
-    kind = _kind(happened, word)
+    kinds = {"exit": "node:exit", "parallel": "parallel:complete"}
+    if happened.record.event == "split":
+        kinds["parallel"] = "parallel:start"
+    kind = "loop:iteration" if word.startswith("loop") else kinds.get(word, f"workflow:{word}")
     event = EventId(happened.commit, word)
     document = _document(event, kind, happened.record, happened.time_ms)
     document |= {"payload": payload, "subject": happened.subject}
@@ -225,14 +224,6 @@ def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict
     if happened.reason:
         document["reason"] = happened.reason
     return document
-
-
-def _kind(happened: TransitionFacts, word: str) -> EventType:
-    if word == "parallel":
-        return "parallel:start" if happened.record.event == "split" else "parallel:complete"
-    if word.startswith("loop"):
-        return "loop:iteration"
-    return "node:exit" if word == "exit" else f"workflow:{word}"  # type: ignore[return-value]  # the words are those of the types
 
 
 def tell_record(record: TransitionRecord) -> dict[str, Any]:
@@ -253,9 +244,7 @@ def tell_record(record: TransitionRecord) -> dict[str, Any]:
     }
 
 
-def _document(
-    event: EventId, kind: EventType, record: TransitionRecord, time_ms: int
-) -> dict[str, Any]:
+def _document(event: EventId, kind: str, record: TransitionRecord, time_ms: int) -> dict[str, Any]:
     return {
         "id": render_event_id(event),
         "type": kind,
@@ -271,21 +260,6 @@ def _document(
 
 def _node(node: Node) -> dict[str, Any]:
     return {"nodeId": node.id, "nodeName": node.name, "iteration": node.iteration}
-
-
-def _exit_payload(happened: TransitionFacts, turn: TurnStarted) -> dict[str, Any]:
-    payload = _node(turn.node)
-    payload["durationMs"] = max(0, happened.time_ms - turn.started_ms)
-    if happened.record.files is not None:
-        payload["files"] = happened.record.files
-    return payload | _end_payload(happened._replace(more=_NOTHING))
-
-
-def _end_payload(happened: TransitionFacts) -> dict[str, Any]:
-    payload = dict(happened.more)
-    if happened.error is not None:
-        payload["error"] = happened.error
-    return payload | _view_state(happened.state)
 
 
 def _view_state(state: Mapping[str, Any] | None) -> dict[str, Any]:

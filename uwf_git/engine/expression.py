@@ -15,7 +15,8 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
 
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
@@ -25,7 +26,7 @@ from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
 from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
-from uwf_git.engine.lazy_list import LazyContext
+from uwf_git.engine.lazy_list import LazyList
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.text import cut
 
@@ -62,8 +63,6 @@ _IN_JSONATA = {
     "!": "negates with $not(...)",
 }
 
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-
 
 def check_condition(source: str) -> str | None:
     """Return what is wrong with *source*, in one line, or None.
@@ -90,7 +89,7 @@ def evaluate_value(source: str, context: Mapping[str, Any]) -> Any:
 
 def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) -> Any:
     try:
-        return result(_Program(source).evaluate(_own_copy(context)))
+        return result(_Program(source).evaluate(_own_value(context)))
     except UwfError:
         raise
     except Exception as error:  # noqa: BLE001 (as above; MemoryError and RecursionError included)
@@ -127,7 +126,8 @@ class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
             return None
         if expr.type == "string":
             # An escaped pair of surrogates is one character.
-            expr.value = _PAIR.sub(_one_character, expr.value)
+            units = expr.value.encode("utf-16", "surrogatepass")
+            expr.value = units.decode("utf-16", "surrogatepass")
         shared = _default_of(expr)
         if shared is None:
             return super().process_ast(expr)
@@ -176,7 +176,7 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
         # Conversion walks the result and writes into it; the sentinel is falsy as it is.
         self.set_output_convert_nulls(False)
         for name in FORBIDDEN:
-            self.register_lambda(name, _raising(name))
+            self.register_lambda(name, partial(_forbid, name))
         for name, function in jsonata_functions.OURS.items():
             self.register_function(name, function)
 
@@ -202,15 +202,11 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
 
     def evaluate_condition(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 (jsonata)
         # The left side of `?:` and `??` is evaluated once; n of them nested would cost 2^n.
-        match _default_of(expr):
-            case None:
-                return super().evaluate_condition(expr, input, environment)
-            case "?:":
-                value = self.eval(expr.then, input, environment)
-                holds = self.boolize(value)
-            case _:
-                value = self.eval(expr.then, input, environment)
-                holds = value is not None
+        shared = _default_of(expr)
+        if shared is None:
+            return super().evaluate_condition(expr, input, environment)
+        value = self.eval(expr.then, input, environment)
+        holds = self.boolize(value) if shared == "?:" else value is not None
         return value if holds else self.eval(expr._else, input, environment)  # noqa: SLF001 (jsonata)
 
     def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
@@ -248,10 +244,6 @@ def _default_of(expr: Any) -> str | None:
     return "??" if asked and asked[0] is expr.then else None
 
 
-def _one_character(pair: re.Match[str]) -> str:
-    return pair.group().encode("utf-16", "surrogatepass").decode("utf-16")
-
-
 def _regex(pattern: str, flags: RegexFlags) -> JavaScriptPattern:
     with warnings.catch_warnings():
         # "Possible nested set" is advice for Python programmers; it would go to stderr.
@@ -264,17 +256,8 @@ def _regex(pattern: str, flags: RegexFlags) -> JavaScriptPattern:
             raise refusal(f"bad regular expression /{pattern}/: {error}") from None
 
 
-def _raising(name: str) -> Callable[..., Any]:
-    def refuse(*_args: Any) -> Any:
-        raise refusal(_forbidding(name))
-
-    return refuse
-
-
-def _own_copy(context: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(context, LazyContext):
-        return context.mapped(_own_value)
-    return {key: _own_value(value) for key, value in context.items()}
+def _forbid(name: str, *_args: Any) -> NoReturn:
+    raise refusal(_forbidding(name))
 
 
 def _own_value(value: Any) -> Any:
@@ -290,6 +273,8 @@ def _own_value(value: Any) -> Any:
         return int(value)
     if isinstance(value, (dict, Mapping)):
         return {key: _own_value(each) for key, each in value.items()}
+    if isinstance(value, LazyList):
+        return value.mapped(_own_value)
     if isinstance(value, (list, tuple)):
         return [_own_value(each) for each in value]
     return value
@@ -376,9 +361,6 @@ def _one_line(text: str) -> str:
 # JSONata's own braces, strings and comments may hold a ``}``, so an expression ends at the first
 # ``}`` before which the text is an expression.
 
-CheckExpression = Callable[[str], str | None]
-"""Return what is wrong with an expression, or None."""
-
 _MOST_ENDS = 100
 
 
@@ -387,7 +369,7 @@ class Piece(NamedTuple):
     is_expression: bool = False
 
 
-def split_template(source: str, check: CheckExpression) -> tuple[Piece, ...]:
+def split_template(source: str) -> tuple[Piece, ...]:
     r"""Return the pieces of *source* in order; ``\${`` is a literal ``${``."""
     pieces: list[Piece] = []
     literal, at = "", 0
@@ -396,7 +378,7 @@ def split_template(source: str, check: CheckExpression) -> tuple[Piece, ...]:
             literal, at = literal + source[at : start - 1] + "${", start + 2
             continue
         literal += source[at:start]
-        end = _find_end(source, start + 2, check)
+        end = _find_end(source, start + 2)
         pieces += [Piece(literal)] if literal else []
         pieces.append(Piece(source[start + 2 : end], is_expression=True))
         literal, at = "", end + 1
@@ -404,13 +386,13 @@ def split_template(source: str, check: CheckExpression) -> tuple[Piece, ...]:
     return (*pieces, *([Piece(literal)] if literal else []))
 
 
-def _find_end(source: str, start: int, check: CheckExpression) -> int:
+def _find_end(source: str, start: int) -> int:
     end, problem = start - 1, None
     for _count in range(_MOST_ENDS):
         end = source.find("}", end + 1)
         if end < 0 or end - start > SOURCE_BYTES:
             break
-        found = check(source[start:end]) if source[start:end].strip() else "it is empty"
+        found = check_condition(source[start:end]) if source[start:end].strip() else "it is empty"
         if found is None:
             return end
         problem = problem or found

@@ -94,9 +94,7 @@ def find_lost_place(
     tried = None if present.tried is None else present.tried.at
     began = None if entry is None else str(entry)
     for at in (began, present.at, waiting, split, tried):
-        if at is None or old is None:
-            continue
-        if new is None or not _has_way(old, new, at):
+        if at is not None and old is not None and (new is None or not _has_way(old, new, at)):
             return at
     return None
 
@@ -210,12 +208,10 @@ def next_move(
 
 def count_passes(flow: Flow, at: Position) -> int:
     """Return ``iteration`` at *at*: the passes done of the innermost loop around it."""
-    position: Position | None = at
-    while position is not None and len(position.parts) > 1:
-        around = Position(position.parts[:-1])
+    for count in range(len(at.parts) - 1, 0, -1):
+        around = Position(at.parts[:count])
         if flow.nodes[around.place].kind == "loop":
             return (around.turn or 1) - 1
-        position = around
     return 0
 
 
@@ -299,17 +295,16 @@ class _AskingWalk(_Walk):
             # A list is read as the loop is entered, with the passes of what is around it.
             passes = count_passes(self._flow, around.without_turn()) if node.has_items else done
             bound = self._ask.count_bound(node, passes, around)
-        has_condition = "condition" in node.fields
-        if done < bound:
-            if not has_condition or self._ask.is_true(node, done, around):
-                return (True, around.in_turn(done + 1).child(0))
-        elif (
-            has_condition
-            and node.fields.get("onExhausted") == "stop"
-            and self._ask.is_true(node, done, around)
-        ):
+        is_last = done >= bound
+        # After the last pass the condition decides only whether the loop may be left.
+        is_asked = "condition" in node.fields
+        if is_last and (not is_asked or node.fields.get("onExhausted") != "stop"):
+            return (False, around.without_turn())
+        if is_asked and not self._ask.is_true(node, done, around):
+            return (False, around.without_turn())
+        if is_last:
             raise LoopExhausted(node, around.without_turn(), done)
-        return (False, around.without_turn())
+        return (True, around.in_turn(done + 1).child(0))
 
 
 # Which moves of a flow are possible, whatever its conditions said: for the checks of threads.
@@ -510,10 +505,8 @@ class FlowWords:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
-            problem = (
-                f"is {_shown(value)}, and no number of milliseconds above 0, of at most a year"
-            )
-            raise _bad_flow_value(node, "timeout", problem)
+            wanted = "no number of milliseconds above 0, of at most a year"
+            raise _bad_flow_value(node, "timeout", f"is {_shown(value)}, and {wanted}")
         return float(value)
 
     def list_items(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
@@ -545,10 +538,9 @@ class FlowWords:
             return [self.fill_here(each, iteration) for each in template]
         if not isinstance(template, str) or "${" not in template:
             return template
-        names = self._names(iteration)
         if self._is_jsonata:
             return _fill(template, lambda source: self._evaluate(source, iteration))
-        return self._asked.javascript.fill(template, names)
+        return self._asked.javascript.fill(template, self._names(iteration))
 
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
@@ -572,24 +564,22 @@ class FlowWords:
 
 
 def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    names: dict[str, Any] = {}
     parts = () if entry is None else entry.parts
-    for count in range(1, len(parts) + 1):
-        node = flow.nodes.get(Position(parts[:count]).place)
-        if node is not None and node.kind == "map":
-            names[node.item] = state.get(node.item)
-    return names
+    places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
+    nodes = [flow.nodes[place] for place in places if place in flow.nodes]
+    return {node.item: state.get(node.item) for node in nodes if node.kind == "map"}
 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     """Fill a template of JSONata: alone a value keeps its type, within text it becomes text."""
-    from uwf_git.engine.expression import check_condition, split_template  # noqa: PLC0415 (JSONata costs 40 ms)
+    from uwf_git.engine.expression import split_template  # noqa: PLC0415 (JSONata costs 40 ms)
 
-    pieces = split_template(template, check_condition)
+    pieces = split_template(template)
     if len(pieces) == 1 and pieces[0].is_expression:
         return evaluate(pieces[0].text)
+    values = [evaluate(each.text) if each.is_expression else each.text for each in pieces]
     return "".join(
-        _as_text(evaluate(each.text)) if each.is_expression else each.text for each in pieces
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in values
     )
 
 
@@ -603,7 +593,3 @@ def _read_whole(node: FlowNode, field_name: str, value: Any, *, least: int) -> i
 
 def _shown(value: Any) -> str:
     return f"{json.dumps(value, ensure_ascii=False):.60}"
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

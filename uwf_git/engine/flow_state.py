@@ -148,9 +148,8 @@ def describe_rejection(role: str, meta: Any) -> str:
 
 def find_reason(meta: Any) -> str:
     fields = meta if isinstance(meta, dict) else {}
-    told = [*list_issues(fields), find_suggestion(fields)]
-    reason = "; ".join(filter(None, told))
-    return cut(reason, _LONGEST_REASON)
+    told = filter(None, [*list_issues(fields), find_suggestion(fields)])
+    return cut("; ".join(told), _LONGEST_REASON)
 
 
 def list_issues(meta: Mapping[str, Any]) -> list[str]:
@@ -206,14 +205,8 @@ _BRANCH = "parallel_"
 _LONGEST_SHOWN = 120
 
 
-class _Missing:
-    """The value of a key that is not there."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-MISSING = _Missing()
+MISSING: Any = object()
+"""The value of a key that is not there."""
 
 
 class Side(NamedTuple):
@@ -246,32 +239,33 @@ class Conflict(NamedTuple):
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON; what is missing has no member."""
-        return {
-            "key": ".".join(self.path),
-            **_member("base", self.base),
-            "branches": [
-                {"number": side.number, "label": side.label, **_member("value", value)}
-                for side, value in self.values
-            ],
-            "patch": self.patch(),
-        }
+        branches = [
+            {"number": side.number, "label": side.label, "value": value}
+            for side, value in self.values
+        ]
+        return _without_missing(
+            {
+                "key": ".".join(self.path),
+                "base": self.base,
+                "branches": list(map(_without_missing, branches)),
+                "patch": self.patch(),
+            }
+        )
 
     def patch(self) -> dict[str, Any]:
         """Return a merge patch of the parent that settles it: the first side's value that can."""
+        is_new = self.base is MISSING
+        settled: Any = None
         for _side, value in self.values:
-            if value is MISSING or value is None:
-                if self.base is not MISSING:
-                    break
-            else:
-                base = None if self.base is MISSING else self.base
-                if self.base is MISSING or not _same(merge_patch(base, value), base):
-                    return self._nested(value)
-        return self._nested(None)
-
-    def _nested(self, value: Any) -> dict[str, Any]:
+            is_removal = value is MISSING or value is None
+            if is_removal and not is_new:
+                break
+            if not is_removal and (is_new or not _same(merge_patch(self.base, value), self.base)):
+                settled = value
+                break
         for key in reversed(self.path):
-            value = {key: value}
-        return dict(value)
+            settled = {key: settled}
+        return dict(settled)
 
 
 class Merged(NamedTuple):
@@ -312,14 +306,20 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
     merger = _Merger(join, node.fields.get("merge", {}))
     state = merger.merge(_keys(join))
     for side in join.sides:
-        changed = _changed(join.base, side.state)
+        changed = {
+            key: value
+            for key, value in side.state.items()
+            if not _same(value, join.base.get(key, MISSING))
+        }
         state[f"{_BRANCH}{side.number}"] = {
             key: value
             for key, value in changed.items()
             if key not in _ALWAYS and not key.startswith(_BRANCH)
         }
-        if _is_true(changed.get("output")):
-            merger.append(state, "outputs", changed["output"])
+        output = changed.get("output")
+        # To JavaScript empty lists and objects are true.
+        if output or isinstance(output, dict | list):
+            merger.append(state, "outputs", output)
     return merger.finish(without_iteration(state))
 
 
@@ -386,11 +386,9 @@ class _Merger:
         return Merged(state, tuple(self._conflicts))
 
     def _policy(self, key: str) -> Policy:
-        if key in _ALWAYS:
-            return _ALWAYS[key]
         if isinstance(self._policies, str):
-            return self._policies
-        return self._policies.get(key, self._policies.get("*", "error"))
+            return _ALWAYS.get(key, self._policies)
+        return _ALWAYS.get(key) or self._policies.get(key, self._policies.get("*", "error"))
 
     def _value(self, at: _Place, policy: Policy) -> Any:
         changed = [(side, value) for side, value in at.values if not _same(value, at.base)]
@@ -447,10 +445,6 @@ def _keys(join: Join) -> list[str]:
     return [key for key in known if not key.startswith(_BRANCH)]
 
 
-def _changed(base: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in state.items() if not _same(value, base.get(key, MISSING))}
-
-
 def _same(one: Any, other: Any) -> bool:
     """Check that two values are the same JSON; in Python 1 equals true."""
     return one is other or (one == other and _have_same_booleans(one, other))
@@ -472,11 +466,6 @@ def _have_same_booleans(one: Any, other: Any) -> bool:
     return True
 
 
-def _is_true(value: Any) -> bool:
-    """Check that *value* is true in JavaScript, where empty lists and objects are."""
-    return isinstance(value, dict | list) or bool(value)
-
-
 def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Return one merge patch of two about different keys."""
     united = dict(one)
@@ -486,17 +475,12 @@ def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return united
 
 
-def _member(name: str, value: Any) -> dict[str, Any]:
-    return {} if value is MISSING else {name: value}
-
-
 def _describe(conflict: Conflict) -> str:
+    base = f"{'.'.join(conflict.path)}: {_shown(conflict.base)}"
     if not conflict.values:
-        return f"{'.'.join(conflict.path)}: {_shown(conflict.base)}, which is no list to append to"
-    sides = ", ".join(
-        f"{side.label} ({side.number}) {_shown(value)}" for side, value in conflict.values
-    )
-    return f"{'.'.join(conflict.path)}: {_shown(conflict.base)} at the split, {sides}"
+        return f"{base}, which is no list to append to"
+    sides = (f"{side.label} ({side.number}) {_shown(value)}" for side, value in conflict.values)
+    return f"{base} at the split, {', '.join(sides)}"
 
 
 def _shown(value: Any, longest: int | None = _LONGEST_SHOWN) -> str:

@@ -12,22 +12,18 @@ NAMES = ("state", "iteration", "prompt", "depth")
 
 def check_flow_text(text: FlowText) -> str | None:
     """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
-    if text.language == "jsonata":
-        return _check_jsonata(text)
-    parse = parse_expression if text.kind == "expression" else parse_template
+    is_expression = text.kind == "expression"
     try:
-        parse(text.text, (*NAMES, *text.names))
+        if text.language == "jsonata" and is_expression:
+            return check_condition(text.text)
+        if text.language == "jsonata":
+            split_template(text.text)
+        else:
+            parse = parse_expression if is_expression else parse_template
+            parse(text.text, (*NAMES, *text.names))
+    except ValueError as error:
+        return str(error)
     except ExpressionFailed as error:
         where = "" if error.position is None else f" (at character {error.position})"
         return f"{error.problem}{where}"
-    return None
-
-
-def _check_jsonata(text: FlowText) -> str | None:
-    if text.kind == "expression":
-        return check_condition(text.text)
-    try:
-        split_template(text.text, check_condition)
-    except ValueError as error:
-        return str(error)
     return None

@@ -31,7 +31,7 @@ def list_questions(schema: Any) -> list[str]:
     shapes = _find_shapes(words, resolved) or [resolved]
     for number, shape in enumerate(shapes, 1):
         if len(shapes) > 1:
-            words.lines.append(f"{number}. {_title(shape)}".rstrip(" :"))
+            words.lines.append(f"{number}. {title_of(shape)}".rstrip(" :"))
         words.list_fields(shape, depth=0)
     return words.lines or [words.phrase(resolved)]
 
@@ -74,8 +74,14 @@ class _Form:
         if not shapes:
             return resolved
         for number, shape in enumerate(shapes, 1):
-            fields = ", ".join(_summary(name, part) for name, part in shape["properties"].items())
-            self._asker.say(f"  {number}  {_title(shape)}{fields}\n")
+            title = title_of(shape)
+            fields = ", ".join(
+                f"{name} = {literal(part['const'])}"
+                if isinstance(part, dict) and "const" in part
+                else name
+                for name, part in shape["properties"].items()
+            )
+            self._asker.say(f"  {number}  {title}{': ' if title else ''}{fields}\n")
         while True:
             line = (self._asker.read_line("which? ") or "").strip()
             if line.isdecimal() and 1 <= int(line) <= len(shapes):
@@ -96,13 +102,13 @@ class _Form:
         return self._ask_value(resolved, is_required=is_required, before=before)
 
     def _ask_value(self, schema: dict[str, Any], *, is_required: bool, before: Any) -> Any:
-        kept = f"[{literal(before)}] " if before is not _UNSET else ""
+        prompt = f"[{literal(before)}] > " if before is not _UNSET else "> "
         choices = schema.get("enum")
         if isinstance(choices, list):
             for number, choice in enumerate(choices, 1):
                 self._asker.say(f"  {number}  {literal(choice)}\n")
         while True:
-            lines = self._read_lines(schema, f"{kept}> ")
+            lines = self._read_lines(schema, prompt)
             if not lines:
                 if before is not _UNSET:
                     return before
@@ -115,7 +121,10 @@ class _Form:
             except ValueError as unfit:
                 self._asker.say(f"{unfit}\n")
                 continue
-            problem = self._check(value, self._with_definitions(schema))
+            # With the root's definitions its references resolve.
+            root = self._schema if isinstance(self._schema, dict) else {}
+            kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
+            problem = self._check(value, {**kept, **schema})
             if not problem:
                 return value
             self._asker.say(f"{problem}\n")
@@ -131,25 +140,9 @@ class _Form:
             lines.append(line)
         return lines
 
-    def _with_definitions(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return *schema* with the root's definitions, so that its references resolve."""
-        root = self._schema if isinstance(self._schema, dict) else {}
-        kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
-        return {**kept, **schema}
-
 
 def _find_shapes(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
     return [] if resolved.get("properties") else list_forms(words, resolved)
-
-
-def _title(shape: dict[str, Any]) -> str:
-    title = title_of(shape)
-    return f"{title}: " if title else ""
-
-
-def _summary(name: str, part: Any) -> str:
-    is_constant = isinstance(part, dict) and "const" in part
-    return f"{name} = {literal(part['const'])}" if is_constant else name
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -176,7 +169,10 @@ def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
         case "string":
             return "" if line.strip() == '""' else line
         case "boolean":
-            return _read_flag(line.strip().lower())
+            word = line.strip().lower()
+            if word not in _YES | _NO:
+                raise ValueError("type yes or no")
+            return word in _YES
         case "integer" | "number" as kind:
             return _read_number(line.strip(), kind)
         case "array" if isinstance(items, dict) and _kind(items) in _SCALARS:
@@ -194,22 +190,13 @@ def _read_choice(text: str, choices: list[Any]) -> Any:
     raise ValueError(f"type one of these, or its number: {', '.join(map(literal, choices))}")
 
 
-def _read_flag(word: str) -> bool:
-    if word in _YES or word in _NO:
-        return word in _YES
-    raise ValueError("type yes or no")
-
-
 def _read_number(text: str, kind: str) -> int | float:
+    """Return a JSON number: no infinity, and 3 for 3.0."""
     try:
-        return int(text) if kind == "integer" else _plain(float(text))
+        number = int(text) if kind == "integer" else float(text)
+        return int(number) if number == int(number) else number
     except (ValueError, OverflowError):
         raise ValueError("type a whole number" if kind == "integer" else "type a number") from None
-
-
-def _plain(number: float) -> int | float:
-    """Return a JSON number: no infinity, and 3 for 3.0."""
-    return int(number) if number == int(number) else number
 
 
 def _read_yaml(text: str) -> Any:

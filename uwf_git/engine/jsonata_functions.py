@@ -4,9 +4,9 @@ import json
 import math
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,12 +90,9 @@ class JavaScriptPattern:
                 raise ValueError("the regular expression matches zero length text")
 
     def split(self, text: str) -> list[str]:
-        parts: list[str] = []
-        start = 0
-        for match in self.finditer(text):
-            parts.append(text[start : match.start()])
-            start = match.end()
-        return [*parts, text[start:]]
+        """Return the parts of *text* between matches."""
+        ends = [0, *(place for match in self.finditer(text) for place in match.span()), len(text)]
+        return [text[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
     def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
         parts: list[str] = []
@@ -146,10 +143,6 @@ def _letter(escape: str) -> str:
 EXACT = 2**53
 """Up to here JavaScript knows every whole number."""
 
-_DECIMAL_BELOW = 1e21
-_DECIMAL_FROM = 1e-6
-_PRECISION = 15
-
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _BASED_NUMBER = re.compile(r"0([xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -175,18 +168,12 @@ def refusal(text: str) -> Any:
 
 def number_text(value: float) -> str:
     """Return a number as JSONata writes it: JavaScript's form, fractions with 15 digits."""
-    if isinstance(value, int) and abs(value) <= EXACT:
-        return str(value)
+    from uwf_git.engine.javascript import values  # noqa: PLC0415 (few conditions write numbers)
+
     number = float(value)
     if not math.isfinite(number):
         raise JException("D1001", 0, value)
-    if not number.is_integer():
-        number = float(f"{number:.{_PRECISION}g}")
-    digits = Decimal(repr(number)).normalize()
-    if number == 0 or _DECIMAL_FROM <= abs(number) < _DECIMAL_BELOW:
-        return f"{abs(digits) if number == 0 else digits:f}"
-    mantissa, _, exponent = f"{digits:e}".partition("e")
-    return f"{mantissa}e{int(exponent):+d}"
+    return values.number_text(number if number.is_integer() else float(f"{number:.15g}"))
 
 
 def string(value: Any, prettify: Any = None) -> str | None:
@@ -283,19 +270,15 @@ def _merge_sorted(values: list[Any], swaps: Any) -> list[Any]:
     if len(values) <= 1:
         return values
     middle = len(values) // 2
-    left, right = _merge_sorted(values[:middle], swaps), _merge_sorted(values[middle:], swaps)
+    halves = values[:middle], values[middle:]
+    left, right = (deque(_merge_sorted(each, swaps)) for each in halves)
     merged: list[Any] = []
-    taken = 0
-    for position, value in enumerate(right):
-        while taken < len(left) and not _is_truthy(
-            Functions.func_apply(swaps, [left[taken], value])
-        ):
-            merged.append(left[taken])
-            taken += 1
-        if taken == len(left):
-            return merged + right[position:]
-        merged.append(value)
-    return merged + left[taken:]
+    while left and right:
+        swap = Functions.func_apply(swaps, [left[0], right[0]])
+        # As JavaScript's `if`: an array or object is true even if it is empty.
+        is_true = isinstance(swap, (list, dict)) or bool(swap)
+        merged.append((right if is_true and swap is not Utils.NULL_VALUE else left).popleft())
+    return [*merged, *left, *right]
 
 
 def replace(text: Any, pattern: Any, replacement: Any, limit: Any = None) -> Any:
@@ -424,13 +407,6 @@ def _as_pattern(pattern: Any, function: str) -> JavaScriptPattern:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_truthy(value: Any) -> bool:
-    """Check a value as JavaScript's ``if`` does: an array or object is true even if it is empty."""
-    if value is None or value is Utils.NULL_VALUE:
-        return False
-    return isinstance(value, (list, dict)) or bool(value)
 
 
 _SIGNATURES = {

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _LINE_ENDS = re.compile(r"\r\n|\r")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r"^ {0,3}(?:=+|-+)[ \t]*$")
@@ -86,7 +87,10 @@ def lower_headings(text: str) -> str:
         if not (is_code or fence):
             if _UNDERLINE.match(line) and lines and lines[-1].strip():
                 lines.append("")
-            line = _lowered(line)  # noqa: PLW2901 (the same line)
+            if heading := _HEADING.match(line):
+                level = min(len(heading[1]) + _LOWERED_BY, _DEEPEST_HEADING)
+                lines.append("#" * level + line[heading.end() :])
+                continue
         lines.append(line)
     if fence:
         lines.append(fence)
@@ -130,14 +134,6 @@ def _outside_fences(text: str) -> str:
     return "\n".join(lines)
 
 
-def _lowered(line: str) -> str:
-    heading = _HEADING.match(line)
-    if heading is None:
-        return line
-    level = min(len(heading[1]) + _LOWERED_BY, _DEEPEST_HEADING)
-    return "#" * level + line[heading.end() :]
-
-
 def _has_tag(text: str) -> bool:
     """Check whether *text* has HTML that is not certainly within a code span."""
     if _TAG.search(text) is None:
@@ -164,39 +160,33 @@ def _meta(meta: Any, *, has_lists: bool) -> str:
         return ""
     if not isinstance(meta, dict):
         return f"```json\n{json.dumps(meta, ensure_ascii=False, indent=2)}\n```"
-    lines: list[str] = []
-    for name, value in meta.items():
-        objects = _list_objects(value) if has_lists else []
-        lines += [f"- **{inline_text(name)}**:", *objects] if objects else _field(name, value)
-    return "\n".join(lines)
+    return "\n".join(
+        line for name, value in meta.items() for line in _field(name, value, has_lists=has_lists)
+    )
 
 
-def _list_objects(value: Any) -> list[str]:
-    """Return a line for each object of a list or field of an object, deeper as JSON."""
-    if isinstance(value, dict) and value:
-        return [f"  - **{inline_text(name)}**: {_inline(each)}" for name, each in value.items()]
-    if not isinstance(value, list) or not all(isinstance(each, dict) and each for each in value):
-        return []
-    left_out = len(value) - _MOST_ITEMS
-    more = [f"  - … and {left_out} more"] if left_out > 0 else []
-    return [*(f"  - {_fields(each)}" for each in value[:_MOST_ITEMS]), *more]
+def _field(name: str, value: Any, *, has_lists: bool) -> list[str]:
+    """Return the lines of a member; with *has_lists* objects in it are lists, deeper as JSON."""
+    label = f"- **{inline_text(name)}**:"
+    if value in ([], {}, "", None):
+        return [f"{label} none"]
+    if has_lists and isinstance(value, dict):
+        inner = (f"  - **{inline_text(key)}**: {_inline(each)}" for key, each in value.items())
+        return [label, *inner]
+    if isinstance(value, list):
+        are_objects = has_lists and all(isinstance(each, dict) and each for each in value)
+        if are_objects or all(map(_is_short, value)):
+            write = _fields if are_objects else _item
+            left_out = len(value) - _MOST_ITEMS
+            more = [f"  - … and {left_out} more"] if left_out > 0 else []
+            return [label, *(f"  - {write(each)}" for each in value[:_MOST_ITEMS]), *more]
+    if isinstance(value, str) and not _is_short(value):
+        return [label, *(f"  {line}".rstrip() for line in _quote(value).split("\n"))]
+    return [f"{label} {_inline(value)}"]
 
 
 def _fields(fields: dict[str, Any]) -> str:
     return " · ".join(f"**{inline_text(name)}** {_inline(each)}" for name, each in fields.items())
-
-
-def _field(name: str, value: Any) -> list[str]:
-    label = f"- **{inline_text(name)}**:"
-    if value in ([], {}, "", None):
-        return [f"{label} none"]
-    if isinstance(value, list) and all(_is_short(item) for item in value):
-        left_out = len(value) - _MOST_ITEMS
-        more = [f"  - … and {left_out} more"] if left_out > 0 else []
-        return [label, *(f"  - {_item(item)}" for item in value[:_MOST_ITEMS]), *more]
-    if isinstance(value, str) and not _is_short(value):
-        return [label, *(f"  {line}".rstrip() for line in _quote(value).split("\n"))]
-    return [f"{label} {_inline(value)}"]
 
 
 def _item(value: Any) -> str:
@@ -220,10 +210,6 @@ def _small_print(facts: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {_untabbed(line)}".rstrip() for line in place_text(text).split("\n"))
-
-
-def _untabbed(line: str) -> str:
-    """Return *line* indented by blanks: after a mark a tab is narrower, and may end a fence."""
-    text = line.lstrip(" \t")
-    return line[: len(line) - len(text)].expandtabs(4) + text
+    # Indented by blanks: after a mark a tab is narrower, and may end a fence.
+    untabbed = _INDENT.sub(lambda indent: indent[0].expandtabs(4), place_text(text))
+    return "\n".join(f"> {line}".rstrip() for line in untabbed.split("\n"))

@@ -243,15 +243,11 @@ def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """
     found: set[str] = set()
     for name, value in environ.items():
-        found.update(each for each in _URL_PASSWORD.findall(value) if _is_secret(each))
+        found |= {each for each in _URL_PASSWORD.findall(value) if _is_secret(each)}
         if _NAME.search(name) and _is_secret(value.strip()):
-            found.add(value.strip())
-            lines = [line.strip() for line in value.splitlines()]
-            found.update(
-                line
-                for line in lines
-                if len(line) >= _SHORTEST_LINE and not line.startswith(_ARMOUR)
-            )
+            lines = {line.strip() for line in value.splitlines()}
+            long = {line for line in lines if len(line) >= _SHORTEST_LINE}
+            found |= {value.strip()} | {line for line in long if not line.startswith(_ARMOUR)}
     return tuple(sorted(found))
 
 
@@ -284,11 +280,13 @@ def replace_spans(data: bytes, spans: Sequence[Span]) -> bytes:
     """Return *data* with *spans*, sorted, masked; the same object if there are none."""
     if not spans:
         return data
-    parts = []
-    position = 0
-    for start, end in _merge(spans):
-        parts += [data[position:start], MASK.encode()]
-        position = end
+    parts: list[bytes] = []
+    position = -1
+    for start, end in spans:
+        if start > position:
+            # Spans that touch or overlap are one.
+            parts += [data[max(position, 0) : start], MASK.encode()]
+        position = max(position, end)
     return b"".join([*parts, data[position:]])
 
 
@@ -351,31 +349,17 @@ def _finder(secrets: Sequence[str]) -> Callable[[bytes], Iterator[Span]]:
 
     def find(reading: bytes) -> Iterator[Span]:
         text = as_form(reading)
-        return (span for form in forms for span in _occurrences(text, form))
+        for form in forms:
+            start = text.find(form)
+            while start >= 0:
+                yield start, start + len(form)
+                start = text.find(form, start + 1)
 
     return find
 
 
 def _is_secret(value: str) -> bool:
     return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
-
-
-def _occurrences(text: bytes, form: bytes) -> Iterator[Span]:
-    start = text.find(form)
-    while start >= 0:
-        yield start, start + len(form)
-        start = text.find(form, start + 1)
-
-
-def _merge(spans: Sequence[Span]) -> Iterator[Span]:
-    """Join spans that touch or overlap; they are sorted by their beginning."""
-    start, end = spans[0]
-    for next_start, next_end in spans[1:]:
-        if next_start > end:
-            yield start, end
-            start, end = next_start, next_end
-        end = max(end, next_end)
-    yield start, end
 
 
 # Mask text that has the shape of a key, whatever its origin, and in whatever spelling.
@@ -448,15 +432,11 @@ def _mask_encoded(data: bytes) -> bytes:
         return data
 
     def find(each: bytes) -> Iterator[Span]:
-        return _find_keys(each) if each == reading else iter(())
+        for pattern in _PATTERNS if each == reading else ():
+            for found in pattern.finditer(each):
+                yield found.end(found.lastgroup) if found.lastgroup else found.start(), found.end()
 
     return replace_spans(data, find_spans(data, find, joined=False))
-
-
-def _find_keys(reading: bytes) -> Iterator[Span]:
-    for pattern in _PATTERNS:
-        for found in pattern.finditer(reading):
-            yield found.end(found.lastgroup) if found.lastgroup else found.start(), found.end()
 
 
 # `password` and `apiKey`, but not `tokens`, `passwordLength`, or the `key` of an issue.
@@ -475,19 +455,16 @@ def mask_keys_in(value: Any) -> Any:
 
 def _mask_members(value: Any, *, is_secret: bool) -> Any:
     if isinstance(value, dict):
-        return {
-            name: _mask_members(each, is_secret=is_secret or _is_secret_member(name))
-            for name, each in value.items()
-        }
+        inner = {}
+        for name, each in value.items():
+            plain = _NO_LETTER.sub("", name.lower()) if len(name) <= _LONGEST_NAME else ""
+            below = is_secret or _SECRET_MEMBER.search(plain) is not None
+            inner[name] = _mask_members(each, is_secret=below)
+        return inner
     if isinstance(value, list):
         return [_mask_members(each, is_secret=is_secret) for each in value]
     is_telling = value != "" and not isinstance(value, bool | None)
     return MASK if is_secret and is_telling else value
-
-
-def _is_secret_member(name: str) -> bool:
-    plain = _NO_LETTER.sub("", name.lower()) if len(name) <= _LONGEST_NAME else ""
-    return _SECRET_MEMBER.search(plain) is not None
 
 
 # Fingerprints of secrets: find a secret in a text without knowing it.
@@ -545,18 +522,12 @@ def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
     if not fingerprints.prints:
         return ()
     found: set[bytes] = set()
-    for text in _decode(data):
-        found |= _find(text, fingerprints)
-        found |= _find(_decode_base64(text), fingerprints)
-    return tuple(sorted(each.decode(errors="surrogateescape") for each in found))
-
-
-def _decode(data: bytes) -> Iterator[bytes]:
-    """Yield *data* and its readings; as forms write them, a plus in them is a space."""
     for reading in read_all(data):
-        yield reading
-        if b"+" in reading:
-            yield as_form(reading)
+        # As forms write them, a plus is a space.
+        for text in {reading, as_form(reading)}:
+            found |= _find(text, fingerprints)
+            found |= _find(_decode_base64(text), fingerprints)
+    return tuple(sorted(each.decode(errors="surrogateescape") for each in found))
 
 
 def _decode_base64(text: bytes) -> bytes:

@@ -3,9 +3,9 @@
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from uwf_git.engine.lazy_list import HISTORY, LazyContext, map_list
+from uwf_git.engine.lazy_list import map_list
 from uwf_git.errors import Refused
 from uwf_git.model.workflow import Graph
 
@@ -40,9 +40,6 @@ _VALUES = {"true": True, "false": False, "null": None}
 _MISSING: Any = object()
 """JSONata's "undefined"; null is None."""
 
-_Part: TypeAlias = Callable[[Mapping[str, Any]], Any]
-"""A part of a condition: returns its value in a context."""
-
 
 class NotPlain(Exception):
     """There is no answer here: ask `evaluate_condition`."""
@@ -50,7 +47,7 @@ class NotPlain(Exception):
 
 def plainly_holds(condition: str, context: Mapping[str, Any]) -> bool:
     """Return what `evaluate_condition` returns, without reading the history."""
-    return _is_true(_Reader(condition).read()(context))
+    return _is_true(_Reader(condition, context).read())
 
 
 def _split(condition: str) -> list[tuple[str, Any]]:
@@ -81,67 +78,81 @@ def _split(condition: str) -> list[tuple[str, Any]]:
 
 
 class _Reader:
-    """Reads a condition by descent: a method for each strength of binding, weakest first."""
+    """Reads and answers a condition by descent: a method for each strength of binding.
 
-    def __init__(self, condition: str) -> None:
+    Behind a value that decides ``and`` or ``or`` all is read, and nothing is evaluated.
+    """
+
+    def __init__(self, condition: str, context: Mapping[str, Any]) -> None:
         self._tokens = iter(_split(condition))
         self._kind, self._token = next(self._tokens)
+        self._context = context
+        self._is_decided = False
 
-    def read(self) -> _Part:
-        part = self._any_of()
+    def read(self) -> Any:
+        value = self._any_of()
         if self._kind != "end":
             raise NotPlain
-        return part
+        return value
 
-    def _any_of(self) -> _Part:
-        part = self._all_of()
-        while self._takes("or"):
-            part = _either(part, self._all_of())
-        return part
+    def _any_of(self) -> Any:
+        return self._joined("or", lambda: self._joined("and", self._comparison))
 
-    def _all_of(self) -> _Part:
-        part = self._comparison()
-        while self._takes("and"):
-            part = _both(part, self._comparison())
-        return part
+    def _joined(self, sign: str, read: Callable[[], Any]) -> Any:
+        value = read()
+        while self._takes(sign):
+            value = _is_true(value)
+            before, decides = self._is_decided, value == (sign == "or")
+            self._is_decided = before or decides
+            other = _is_true(read())
+            value = value if decides else other
+            self._is_decided = before
+        return value
 
-    def _comparison(self) -> _Part:
-        part = self._operand()
+    def _comparison(self) -> Any:
+        value = self._operand()
         while self._kind == "sign" and self._token in _COMPARISONS:
-            part = _compared(_COMPARISONS[self._taken()], part, self._operand())
-        return part
+            compare = _COMPARISONS[self._taken()]
+            other = self._operand()
+            value = _MISSING if self._is_decided else compare(value, other)
+        return value
 
-    def _operand(self) -> _Part:
+    def _operand(self) -> Any:
         if self._kind == "call":
             function = _FUNCTIONS[self._taken()]
-            return _called(function, self._closed())
+            value = self._closed()
+            return _MISSING if self._is_decided else function(value)
         if self._kind == "name":
-            return _path(self._names())
+            return self._path()
         if self._takes("("):
             return self._closed()
-        return _constant(self._list() if self._takes("[") else self._value())
-
-    def _closed(self) -> _Part:
-        part = self._any_of()
-        self._demand(")")
-        return part
-
-    def _names(self) -> list[str]:
-        names = [self._taken()]
-        while self._takes("."):
-            if self._kind != "name":
-                raise NotPlain
-            names.append(self._taken())
-        if names[0] == HISTORY:
-            raise NotPlain
-        return names
-
-    def _list(self) -> list[Any]:
+        if not self._takes("["):
+            return self._value()
         values = [self._value()]
         while self._takes(","):
             values.append(self._value())
         self._demand("]")
         return values
+
+    def _closed(self) -> Any:
+        value = self._any_of()
+        self._demand(")")
+        return value
+
+    def _path(self) -> Any:
+        value: Any = _MISSING if self._is_decided else self._context
+        is_first = True
+        while True:
+            if self._kind != "name" or isinstance(value, (list, tuple)):
+                # JSONata maps over a list, and flattens.
+                raise NotPlain
+            name = self._taken()
+            if is_first and name == "history":
+                raise NotPlain
+            is_first = False
+            value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
+            if not self._takes("."):
+                return value
 
     def _value(self) -> Any:
         is_negative = self._takes("-")
@@ -166,46 +177,12 @@ class _Reader:
         return token
 
 
-def _constant(value: Any) -> _Part:
-    return lambda _context: value
-
-
-def _path(names: list[str]) -> _Part:
-    def read(context: Mapping[str, Any]) -> Any:
-        value: Any = context
-        for name in names:
-            if isinstance(value, (list, tuple)):
-                # JSONata maps over it, and flattens.
-                raise NotPlain
-            value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
-        return value
-
-    return read
-
-
-def _either(left: _Part, right: _Part) -> _Part:
-    return lambda context: _is_true(left(context)) or _is_true(right(context))
-
-
-def _both(left: _Part, right: _Part) -> _Part:
-    return lambda context: _is_true(left(context)) and _is_true(right(context))
-
-
-def _called(function: Callable[[Any], Any], argument: _Part) -> _Part:
-    return lambda context: function(argument(context))
-
-
-def _compared(compare: Callable[[Any, Any], Any], left: _Part, right: _Part) -> _Part:
-    return lambda context: compare(left(context), right(context))
-
-
 def _is_true(value: Any) -> bool:
     items = value if isinstance(value, (list, tuple)) else [value]
-    return any(bool(each) if isinstance(each, Mapping) else _is_set(each) for each in items)
-
-
-def _is_set(value: Any) -> bool:
-    return value is not _MISSING and bool(_scalar(value))
+    return any(
+        bool(each) if isinstance(each, Mapping) else each is not _MISSING and bool(_scalar(each))
+        for each in items
+    )
 
 
 def _scalar(value: Any) -> Any:
@@ -222,10 +199,6 @@ def _is_equal(left: Any, right: Any) -> bool:
     if _is_missing(left, right):
         return False
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
-
-
-def _is_unequal(left: Any, right: Any) -> bool:
-    return not _is_missing(left, right) and not _is_equal(left, right)
 
 
 def _is_missing(left: Any, right: Any) -> bool:
@@ -254,7 +227,7 @@ def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
 
 _COMPARISONS = {
     "=": _is_equal,
-    "!=": _is_unequal,
+    "!=": lambda left, right: not (_is_missing(left, right) or _is_equal(left, right)),
     "in": _is_in,
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
@@ -264,9 +237,7 @@ _COMPARISONS = {
 
 
 def _count(value: Any) -> int:
-    if value is _MISSING:
-        return 0
-    return len(value) if isinstance(value, (list, tuple)) else 1
+    return len(value) if isinstance(value, (list, tuple)) else int(value is not _MISSING)
 
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
@@ -334,20 +305,15 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
 
 def build_context(
     position: Position, load_history: Callable[[], Sequence[StepSummary]]
-) -> LazyContext:
+) -> dict[str, Any]:
     """Return what a condition sees at *position*.
 
     *load_history* returns the steps before the step just done, oldest first: at depth 3, two (seed
-    000's example). It is called only if a condition reads ``history``, and never where there can be
-    no earlier step. Of a ``LazyList`` only the items are read that the condition looks at.
+    000's example). It is not called where there can be no earlier step. Of a ``LazyList`` only the
+    items are read that the condition looks at.
     """
-
-    def summaries() -> Sequence[dict[str, Any]]:
-        if position.depth <= 1:
-            return []
-        return map_list(load_history(), lambda step: {"role": step.role, "meta": step.meta})
-
-    known = {
+    history = load_history() if position.depth > 1 else ()
+    return {
         "role": position.role,
         "meta": position.meta,
         "depth": position.depth,
@@ -355,5 +321,5 @@ def build_context(
         "prompt": position.prompt,
         "iteration": position.iteration,
         "startTime": position.start_time_ms,
+        "history": map_list(history, lambda step: {"role": step.role, "meta": step.meta}),
     }
-    return LazyContext(known, summaries)

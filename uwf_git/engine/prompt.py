@@ -5,11 +5,10 @@ have written itself.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from uwf_git.engine.turn_context import AgentContext, Rejection, RoleView, TryView
+from uwf_git.engine.turn_context import AgentContext, RoleView
 from uwf_git.model.yaml.render import render_yaml
 
 # Describe a JSON Schema in words, for a person or agent who has to fill it.
@@ -44,11 +43,9 @@ _LIMITS = {
     "default": "{} if you do not say",
 }
 
-_FLAGS = {"uniqueItems": "no item twice"}
-
 _TOLD = {
-    *_LIMITS, *_FLAGS, "type", "const", "enum", "description", "properties", "required", "items",
-    "title", "$id", "$schema", "$comment", "$defs", "definitions", "$ref", "examples",
+    *_LIMITS, "uniqueItems", "type", "const", "enum", "description", "properties", "required",
+    "items", "title", "$id", "$schema", "$comment", "$defs", "definitions", "$ref", "examples",
     "deprecated", "readOnly", "writeOnly", "additionalProperties",
 }  # fmt: skip
 
@@ -97,17 +94,14 @@ class SchemaWords:
             if len(self.lines) >= _MOST_LINES:
                 self.is_complete = False
                 return
-            self._list_field(name, part, is_required=name in required, depth=depth)
-
-    def _list_field(self, name: str, schema: Any, *, is_required: bool, depth: int) -> None:
-        resolved = self.resolve(schema)
-        told = "required" if is_required else "optional"
-        line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(schema)}"
-        description = _one_line(resolved.get("description"))
-        self.lines.append(f"{line}. {description}" if description else line)
-        inner = self.resolve(resolved.get("items")) if "items" in resolved else resolved
-        if inner.get("properties"):
-            self.list_fields(inner, depth=depth + 1)
+            member = self.resolve(part)
+            told = "required" if name in required else "optional"
+            line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(part)}"
+            description = _one_line(member.get("description"))
+            self.lines.append(f"{line}. {description}" if description else line)
+            inner = self.resolve(member.get("items")) if "items" in member else member
+            if inner.get("properties"):
+                self.list_fields(inner, depth=depth + 1)
 
     def phrase(self, schema: Any, *, depth: int = 0) -> str:
         resolved = self.resolve(schema)
@@ -160,7 +154,7 @@ def _limits(schema: dict[str, Any]) -> list[str]:
         for keyword, words in _LIMITS.items()
         if keyword in schema
     ]
-    return limits + [words for keyword, words in _FLAGS.items() if schema.get(keyword) is True]
+    return [*limits, "no item twice"] if schema.get("uniqueItems") is True else limits
 
 
 def follow_reference(root: Any, target: str) -> Any:
@@ -209,11 +203,17 @@ def build_answer_format(role: RoleView) -> str:
     resolved = words.resolve(schema)
     forms = list_forms(words, resolved)
     if not _is_object(resolved) and not forms:
-        parts = _as_json(words, schema)
+        shape = f"End your answer with one fenced block of JSON that holds {words.phrase(schema)}:"
+        parts = [f"{shape}\n\n```json\n…\n```"]
     elif len(forms) > 1:
         parts = _as_one_of(words, forms)
     else:
-        parts = _as_front_matter(words, forms[0] if forms else resolved)
+        form = forms[0] if forms else resolved
+        words.list_fields(form)
+        parts = [f"{_SHAPE} It looks like this:", _template(words, form)]
+        if words.lines:
+            parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
+        parts.append(_YAML_RULES)
     if _says_more(resolved, forms):
         words.is_complete = False
     if role.extract_prompt:
@@ -260,14 +260,6 @@ def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
     return bool(resolved.keys() - shown) and _is_object(resolved)
 
 
-def _as_front_matter(words: SchemaWords, form: dict[str, Any]) -> list[str]:
-    words.list_fields(form)
-    parts = [f"{_SHAPE} It looks like this:", _template(words, form)]
-    if words.lines:
-        parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
-    return [*parts, _YAML_RULES]
-
-
 def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:
     parts = [f"{_SHAPE} The block has one of these {len(forms)} forms."]
     for number, form in enumerate(forms, 1):
@@ -277,11 +269,6 @@ def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:
         heading = f"Form {number}: {title}" if title else f"Form {number}:"
         parts += [heading, _template(words, form), "\n".join(words.lines)]
     return [*parts, _YAML_RULES]
-
-
-def _as_json(words: SchemaWords, schema: Any) -> list[str]:
-    kind = words.phrase(schema)
-    return [f"End your answer with one fenced block of JSON that holds {kind}:\n\n```json\n…\n```"]
 
 
 def _template(words: SchemaWords, form: dict[str, Any]) -> str:
@@ -307,79 +294,45 @@ def _place(words: SchemaWords, schema: Any) -> str:
         return literal(resolved["const"])
     if isinstance(resolved.get("enum"), list):
         return f"<{' | '.join(literal(each) for each in resolved['enum'])}>"
-    return f"<{_KINDS.get(str(resolved.get('type')), 'value')}>"
-
-
-_KINDS = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "array": "list",
-    "object": "object",
-}
+    words_of_type = {**_TYPES, "null": "value"}.get(str(resolved.get("type")), "value")
+    return f"<{words_of_type.removeprefix('a ').removeprefix('an ')}>"
 
 
 # What a prompt says of a try: why the last one was rejected, and what a verifier judges.
 
 _LONGEST = 8_000
 
-Mark = Callable[[str, str], str]
-"""Puts a text between tags: the name of the tag, and the text."""
 
-Cut = Callable[[str, int], str]
-"""Shortens a text to so many characters."""
-
-
-def build_try(
-    context: AgentContext, mark: Mark, cut: Cut, as_text: Callable[[object], str]
-) -> list[str]:
-    """Return the parts of the prompt about the try that the turn belongs to; none without one."""
+def _build_try(context: AgentContext) -> list[str]:
+    """Return the parts about the try that the turn belongs to: what to judge, or what was wrong."""
     tried = context.tried
-    if tried is None:
+    if tried is None or (tried.verifies is None and tried.rejected is None):
         return []
+    is_known = tried.of is not None and tried.number <= tried.of
+    number = f"try {tried.number} of {tried.of}" if is_known else f"try {tried.number}"
+    told: dict[str, tuple[str, str]] = {}
     if tried.verifies is not None:
-        return _build_verdict(tried, tried.verifies, mark, cut, as_text(tried.work_input or ""))
-    if tried.rejected is not None:
-        return _build_rejection(tried, tried.rejected, mark, cut, as_text)
-    return []
-
-
-def _build_verdict(tried: TryView, worker: str, mark: Mark, cut: Cut, work: str) -> list[str]:
-    what = f"You judge the work of {worker}, which is the newest step above ({_count(tried)})."
-    how = "Judge what is really there, not what the report says of it. Do not do the work yourself."
-    parts = ["# What you verify", f"{what} {how}"]
-    if work:
-        parts += ["This is what the work was about:", mark("work", cut(work, _LONGEST))]
-    if tried.checked:
-        parts += [
-            "It passed its checks, which printed:",
-            mark("checks", cut(tried.checked, _LONGEST)),
-        ]
-    return parts
-
-
-def _build_rejection(
-    tried: TryView, rejected: Rejection, mark: Mark, cut: Cut, as_text: Callable[[object], str]
-) -> list[str]:
-    who = f"This is {_count(tried)}. {rejected.role} looked at the last one and rejected it."
-    what = "What you did is still there: put right what is wrong with it."
-    parts = ["# Your work was rejected", f"{who} {what}"]
-    if rejected.issues:
+        heading = "# What you verify"
+        who = f"You judge the work of {tried.verifies}, which is the newest step above ({number})."
+        what = "Judge what is really there, not what the report says of it. "
+        what += "Do not do the work yourself."
+        told["work"] = "This is what the work was about:", _as_text(tried.work_input or "")
+        told["checks"] = "It passed its checks, which printed:", tried.checked
+    elif rejected := tried.rejected:
+        heading = "# Your work was rejected"
+        who = f"This is {number}. {rejected.role} looked at the last one and rejected it."
+        what = "What you did is still there: put right what is wrong with it."
         issues = "\n".join(f"- {each}" for each in rejected.issues)
-        parts += ["What is wrong:", mark("issues", cut(issues, _LONGEST))]
-    if rejected.suggestion:
-        parts += ["What to do about it:", mark("suggestion", cut(rejected.suggestion, _LONGEST))]
-    if not rejected.issues and not rejected.suggestion:
-        said = "\n\n".join(filter(None, (as_text(rejected.meta), rejected.content)))
-        parts += ["This is the verdict:", mark("verdict", cut(said, _LONGEST))]
+        told["issues"] = "What is wrong:", issues
+        told["suggestion"] = "What to do about it:", rejected.suggestion
+        if not issues and not rejected.suggestion:
+            said = filter(None, (_as_text(rejected.meta), rejected.content))
+            told["verdict"] = "This is the verdict:", "\n\n".join(said)
+    parts = [heading, f"{who} {what}"]
+    for tag, (words, text) in told.items():
+        if text or tag == "verdict":
+            parts += [words, _mark(tag, _cut(text, _LONGEST, context))]
     return parts
-
-
-def _count(tried: TryView) -> str:
-    if tried.of is None or tried.number > tried.of:
-        return f"try {tried.number}"
-    return f"try {tried.number} of {tried.of}"
 
 
 DEFAULT_BUDGET = 120_000
@@ -388,6 +341,11 @@ DEFAULT_BUDGET = 120_000
 _MOST_OLDER = 50
 """Steps before the newest that are shown, so that a prompt costs the same at any depth."""
 
+_OUTPUT_FILE = (
+    "Before you end, write the fields as one JSON object into {}, a file of the work directory: "
+    "it is read first. If you cannot, answer as follows."
+)
+_CHECKS = "Your answer is taken only if these commands then succeed in the work directory:"
 _LONGEST_META = 2_000
 _LONGEST_HINT = 8_000
 
@@ -406,6 +364,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     left = max(0, budget - len(task) - len(given) - sum(map(len, files)))
     state = _cut(literal(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
+    hint = context.hint and _mark("hint", _cut(context.hint, _LONGEST_HINT, context))
     role = context.current_role
     parts = [
         f"# You are {role.name}",
@@ -419,13 +378,13 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
         _build_position(context),
         *history,
         *(["# The state of the thread", _mark("state", state)] if state else []),
-        *build_try(context, _mark, lambda text, limit: _cut(text, limit, context), _as_text),
-        *_build_hint(context),
+        *_build_try(context),
+        *(["# A hint", "A person who watches this thread says to you:", hint] if hint else []),
         *_build_last_error(context),
         "# How to answer",
-        *_build_output_file(role),
+        _OUTPUT_FILE.format(role.output_file) if role.output_file is not None else "",
         build_answer_format(role),
-        *_build_checks(role),
+        *([_CHECKS, _mark("checks", "\n".join(role.checks))] if role.checks else []),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -468,13 +427,6 @@ def _build_files(context: AgentContext, budget: int) -> list[str]:
     return parts
 
 
-def _build_hint(context: AgentContext) -> list[str]:
-    if not context.hint:
-        return []
-    hint = _mark("hint", _cut(context.hint, _LONGEST_HINT, context))
-    return ["# A hint", "A person who watches this thread says to you:", hint]
-
-
 def _build_last_error(context: AgentContext) -> list[str]:
     if context.last_error is None:
         return []
@@ -488,20 +440,6 @@ def _build_last_error(context: AgentContext) -> list[str]:
         *(["What the check printed:", output] if error.output else []),
         "Try another way, so that it does not fail again.",
     ]
-
-
-def _build_output_file(role: RoleView) -> list[str]:
-    if role.output_file is None:
-        return []
-    said = f"Before you end, write the fields as one JSON object into {role.output_file}, a file of"
-    return [f"{said} the work directory: it is read first. If you cannot, answer as follows."]
-
-
-def _build_checks(role: RoleView) -> list[str]:
-    if not role.checks:
-        return []
-    said = "Your answer is taken only if these commands then succeed in the work directory:"
-    return [said, _mark("checks", "\n".join(role.checks))]
 
 
 def _build_history(context: AgentContext, budget: int) -> list[str]:

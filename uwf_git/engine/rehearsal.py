@@ -5,16 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from uwf_git.engine import flow_state
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
-from uwf_git.engine.flow_state import (
-    Join,
-    Side,
-    fold_result,
-    merge_map,
-    merge_parallel,
-    result_value,
-)
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
@@ -54,7 +47,11 @@ def find_other_change(old: Rules, new: Rules) -> str | None:
         return "is of another kind"
     if old.flow is not None and new.flow is not None:
         return _find_in_flow(old.flow, new.flow)
-    return _find_in_graph(old.graph or {}, new.graph or {})
+    for source, ways in (old.graph or {}).items():
+        found = (new.graph or {}).get(source, ())
+        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
+            return f"lacks ways from {source}"
+    return None
 
 
 def _find_in_flow(old: Flow, new: Flow) -> str | None:
@@ -70,14 +67,6 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
     for place in tops:
         if place.rpartition("/")[2].startswith("e"):
             return f"has a new node in an else: {place}"
-    return None
-
-
-def _find_in_graph(old: Graph, new: Graph) -> str | None:
-    for source, ways in old.items():
-        found = new.get(source, ())
-        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
-            return f"lacks ways from {source}"
     return None
 
 
@@ -101,12 +90,9 @@ _TEXTS = (
 )
 
 
-def list_least(schema: Any) -> Iterator[Any]:
-    """Yield values that may fit *schema*, the least first: no text, no item, no free field."""
-    yield from _Maker(schema).make(schema, 0)
+class LeastValues:
+    """Makes values that may fit a schema, the least first: no text, no item, no free field."""
 
-
-class _Maker:
     def __init__(self, root: Any) -> None:
         self._root = root
 
@@ -128,8 +114,14 @@ class _Maker:
             for part in schema.get(keyword, ()):
                 whole = _united({**merged, keyword: ()}, self._resolve(part))
                 yield from self.make({**whole, "allOf": ()}, depth)
-        for kind in _kinds(merged):
-            yield from self._of_kind(kind, merged, depth)
+        kinds = merged.get("type")
+        if kinds is None:
+            is_array = merged.keys() & {"items", "minItems", "prefixItems"}
+            kinds = "array" if is_array else "object"
+        named = [kinds] if isinstance(kinds, str) else kinds
+        for kind in _TYPES:
+            if kind in named:
+                yield from self._of_kind(kind, merged, depth)
 
     def _of_kind(self, kind: str, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
         if kind == "object":
@@ -137,7 +129,8 @@ class _Maker:
         elif kind == "array":
             yield self._array(schema, depth)
         elif kind == "string":
-            yield from _texts(schema)
+            yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
+            yield from _TEXTS if schema.keys() & {"pattern", "format"} else ()
         elif kind in ("integer", "number"):
             yield _number(schema, is_whole=kind == "integer")
         else:
@@ -175,22 +168,6 @@ class _Maker:
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = _united(rest, found) if rest else found
         return True
-
-
-def _kinds(schema: Mapping[str, Any]) -> list[str]:
-    told = schema.get("type")
-    if told is None:
-        if schema.keys() & {"items", "minItems", "prefixItems"}:
-            return ["array"]
-        return ["object"]
-    named = [told] if isinstance(told, str) else told
-    return [kind for kind in _TYPES if kind in named]
-
-
-def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
-    if "pattern" in schema or "format" in schema:
-        yield from _TEXTS
 
 
 def _number(schema: Mapping[str, Any], *, is_whole: bool) -> float:
@@ -261,7 +238,7 @@ class _Stuck(Exception):
 
 def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
-    for value in list_least(schema):
+    for value in LeastValues(schema).make(schema, 0):
         if not check_value(schema, value):
             return value
     raise ValueError("no value was found that fits")
@@ -335,7 +312,14 @@ class _Run:
         at: Position | None = None
         result: Any = None
         while True:
-            words = self._words(branch, state)
+            words = FlowWords(
+                branch.flow.language,
+                state,
+                self._prompt,
+                len(self.roles),
+                branch.items,
+                branch.flow,
+            )
             try:
                 move = next_move(branch.flow, at, words, entry=branch.entry)
             except LoopExhausted:
@@ -365,33 +349,29 @@ class _Run:
             # Rejections are bounded by the engine, and end with a person; what follows is gone
             # through as if the work were accepted.
             self._turn(str(node.verified_by["agentId"]), here.at.place)
-        folded = fold_result(state, meta=meta, content="", output=node.output)
-        return folded, result_value(meta, "")
+        folded = flow_state.fold_result(state, meta=meta, content="", output=node.output)
+        return folded, flow_state.result_value(meta, "")
 
     def _split(self, branch: _Branch, state: dict[str, Any], here: _Here) -> dict[str, Any]:
         node = here.node
         results: list[Any] = []
-        sides: list[Side] = []
+        sides: list[flow_state.Side] = []
         for number, (entry, own) in enumerate(_list_branches(branch.flow, here)):
             items = {key: own[key] for key in own if key == node.item}
             side = branch._replace(entry=entry, items={**branch.items, **items})
             ended, result = self.go_through_flow(side, {**state, **own})
-            sides.append(Side(number, node.label, ended))
+            sides.append(flow_state.Side(number, node.label, ended))
             results.append(result)
-        join = Join(state, state, sides)
-        merged = (
-            merge_map(join, node, results) if node.kind == "map" else merge_parallel(join, node)
-        )
+        join = flow_state.Join(state, state, sides)
+        if node.kind == "map":
+            merged = flow_state.merge_map(join, node, results)
+        else:
+            merged = flow_state.merge_parallel(join, node)
         if merged.conflicts:
             keys = ", ".join(".".join(each.path) for each in merged.conflicts)
             problem = f"its branches disagree about {keys}; say with `merge` which one counts"
             raise _Stuck(problem, here.at.place)
         return merged.state
-
-    def _words(self, branch: _Branch, state: dict[str, Any]) -> FlowWords:
-        return FlowWords(
-            branch.flow.language, state, self._prompt, len(self.roles), branch.items, branch.flow
-        )
 
     def _turn(self, role: str, at: str) -> Any:
         if len(self.roles) == MOST_TURNS:

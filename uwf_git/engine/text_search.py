@@ -51,7 +51,7 @@ def find_in(pattern: re.Pattern[str], text: str, secrets: Sequence[str] = ()) ->
     if first is None:
         return None
     hits = 1 + sum(1 for _span in spans)
-    masked = mask(text, secrets) if secrets else text
+    masked = mask(text, secrets)
     if masked != text:
         # A match within a secret is not shown.
         first = next(_spans(pattern, masked), None)

@@ -42,9 +42,13 @@ def test_the_error_names_the_character(text: str, position: int, problem: str) -
     assert raised.value.message.endswith(f"(at character {position})")
 
 
-def test_an_expression_tells_which_names_it_reads() -> None:
+def test_an_expression_reads_names_from_outside_and_those_of_its_functions() -> None:
     text = "a.map(x => x + b.map((y, a) => y * a * x)).join(c) + x"
-    assert parse_expression(text).names == {"a", "b", "c", "x"}
+    names = {"a", "b", "c", "x"}
+    assert parse_expression(text, names)
+    for name in names:
+        with pytest.raises(ExpressionFailed, match=f"unknown name `{name}`"):
+            parse_expression(text, names - {name})
 
 
 DEEP = [

@@ -84,10 +84,6 @@ def test_what_has_no_text_is_refused(text: str, position: int, problem: str) -> 
     assert raised.value.position == position
 
 
-def test_a_template_tells_which_names_it_reads() -> None:
-    assert parse_template("${a} ${b.map(x => x + a)} \\${c}").names == {"a", "b"}
-
-
 def test_a_text_of_the_data_may_be_longer_than_one_that_is_made() -> None:
     names = {"prompt": "x" * (2 << 20)}
     assert fill_template(parse_template("${prompt}"), names) == names["prompt"]

@@ -1,6 +1,6 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.inspect.show import view_tried
@@ -51,19 +51,14 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     waiting = present.waiting
     if waiting is None:
         return None
-    view: dict[str, Any] = {"role": waiting.role, "since": find_since(store, snapshot)}
-    if waiting.until is not None:
-        view["until"] = waiting.until
-    return view
+    until = {} if waiting.until is None else {"until": waiting.until}
+    return {"role": waiting.role, "since": find_since(store, snapshot), **until}
 
 
 def find_since(store: Store, snapshot: Snapshot) -> int:
     """Return since when, in ms since 1970, the turn waits; control events do not restart it."""
-    begun = snapshot
-    for each in walk_history(store, snapshot.commit.oid):
-        begun = each
-        if each.record.event not in CONTROLS:
-            break
+    history = walk_history(store, snapshot.commit.oid)
+    begun = next((each for each in history if each.record.event not in CONTROLS), snapshot)
     return begun.commit.time_s * 1000
 
 
@@ -71,11 +66,11 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role
-    thread = snapshot.record.thread
     view: dict[str, Any] = {"role": name}
     workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, name)
-    if role is not None:
+    node = workflow.roles.get(name)
+    if node is not None:
+        role = parse_role(snapshot.get_node(node))
         schema = get_output_schema(snapshot, workflow, name)
         view |= {
             "description": role.description,
@@ -84,50 +79,33 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
             "fields": list_questions(schema),
             "outputSchema": schema,
         }
-    view["task"] = snapshot.get_start().payload["prompt"]
-    view["lastStep"] = _view_newest(snapshot)
-    view["command"] = f"uwf thread answer {thread}"
-    return view
+    newest: dict[str, Any] | None = None
+    if snapshot.record.depth:
+        # In one line; `thread show` has the whole step.
+        step = snapshot.get_head_node().payload
+        said = describe_step(step["meta"], get_text(snapshot, step.get("content")))
+        newest = {"hash": snapshot.record.node, "role": step["role"], "said": said}
+    return {
+        **view,
+        "task": snapshot.get_start().payload["prompt"],
+        "lastStep": newest,
+        "command": f"uwf thread answer {snapshot.record.thread}",
+    }
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
     if present.waiting is None or present.waiting.until is not None:
         return None
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, present.waiting.role)
-    if role is None:
+    node = parse_workflow(snapshot.get_node(present.workflow)).roles.get(present.waiting.role)
+    if node is None:
         return ""
+    role = parse_role(snapshot.get_node(node))
     return first_line(role.description) or first_line(role.system_prompt)
-
-
-def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
-    node: NodeHash | None = workflow.roles.get(name)
-    return None if node is None else parse_role(snapshot.get_node(node))
-
-
-def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the newest step in one line; `thread show` has the whole step."""
-    if not snapshot.record.depth:
-        return None
-    payload = snapshot.get_head_node().payload
-    return {
-        "hash": snapshot.record.node,
-        "role": payload["role"],
-        "said": describe_step(payload["meta"], get_text(snapshot, payload.get("content"))),
-    }
 
 
 # The files that a role names, as the context of its turn has them.
 
 _NOT_KEPT = "is not kept: the thread does not tell what it held then"
-
-
-class ViewedTurn(NamedTuple):
-    store: Store
-    snapshot: Snapshot
-    present: ThreadState
-    place: "FlowPlace | None"
-    role: Role
 
 
 def find_begun(
@@ -141,30 +119,22 @@ def find_begun(
     return (begun, run) if begun is not None and begun.role == role else None
 
 
-def view_output_file(turn: ViewedTurn) -> dict[str, Any]:
+def _view_output_file(
+    store: Store, snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+) -> dict[str, Any]:
     """Return where the agent may leave its meta; a turn that has begun keeps its path."""
-    if turn.role.output_file is None:
+    if role.output_file is None:
         return {}
-    begun = find_begun(turn.store, turn.snapshot, turn.role.name)
+    begun = find_begun(store, snapshot, role.name)
     path = "" if begun is None else begun[1].read("output")
-    found = path or find_output_path(turn.snapshot, turn.present, turn.place, turn.role)
-    return {"outputFile": found}
+    return {"outputFile": path or find_output_path(snapshot, present, place, role)}
 
 
-def view_input_files(turn: ViewedTurn, *, is_past: bool) -> dict[str, Any]:
-    """Return the files that the turn is given, as they are now; of a past turn only their names."""
-    snapshot = turn.snapshot
-    workdir = None if is_past else find_workdir(turn.store, snapshot.record.thread)
-    files = read_input_files(snapshot, turn.present, turn.place, turn.role, workdir=workdir)
-    if is_past:
-        files = [InputFile(each.path, "", _NOT_KEPT) for each in files]
-    return {"inputFiles": [_view(each) for each in files]} if files else {}
-
-
-def _view(file: InputFile) -> dict[str, Any]:
-    if file.problem is not None:
-        return {"path": file.path, "problem": file.problem}
-    return {"path": file.path, "content": file.content}
+def _view_input_file(file: InputFile, *, is_past: bool) -> dict[str, Any]:
+    """Return the file as it is now; of a past turn only its name."""
+    problem = _NOT_KEPT if is_past else file.problem
+    told = {"content": file.content} if problem is None else {"problem": problem}
+    return {"path": file.path, **told}
 
 
 # `uwf thread context`: the document that an agent gets for its turn, and the prompt built from
@@ -177,7 +147,6 @@ def _not_its_turn(thread: str, problem: str, hint: str) -> Refused:
     return Refused(f"thread {thread} {problem}", code="not-its-turn", hint=hint, thread=thread)
 
 
-_MS = 1000
 _LONGEST_OUTPUT = 8_000
 
 
@@ -210,14 +179,12 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
             commit=taken.commit.oid,
             event=record.event,
         )
-    name = taken.record.node
-    if taken.record.event == "attempt":
-        name = taken.get_present().last_attempt or name
-    node = taken.get_node(name)
+    attempt = taken.get_present().last_attempt if record.event == "attempt" else None
+    node = taken.get_node(attempt or record.node)
     started_ms: int = node.payload.get("startedAt", node.timestamp)
     before = read_snapshot(store, taken.commit.parents[0])
     # A patch that came while the agent worked was not in its context.
-    while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
+    while before.record.event in CONTROLS and before.commit.time_s * 1000 > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
     return build_context(store, before, record.role, at=record.at, is_past=True)
 
@@ -246,18 +213,23 @@ def build_context(
         raise _not_its_turn(
             thread, f"has no role {role}", f"its roles are {', '.join(workflow.roles)}"
         )
-    place = _view_place(store, snapshot, present, at)
+    place = find_turn_place(snapshot, at)
+    in_flow = {} if place is None else _view_place(store, snapshot, present, place)
     present = present.begin_tries(at)
     asked = get_role(snapshot, workflow.roles[role])
-    turn = ViewedTurn(store, snapshot, present, find_turn_place(snapshot, at), asked)
+    workdir = find_workdir(store, thread)
+    here = None if is_past else workdir
+    files = read_input_files(snapshot, present, place, asked, workdir=here)
+    views = [_view_input_file(each, is_past=is_past) for each in files]
     return {
-        "thread": snapshot.record.thread,
+        "thread": thread,
         "workflow": {
             "hash": workflow.hash,
             "name": workflow.name,
             "description": workflow.description,
         },
-        "role": _view_role(snapshot, workflow, role) | view_output_file(turn),
+        "role": _view_role(snapshot, workflow, role)
+        | _view_output_file(store, snapshot, present, place, asked),
         "start": _view_start(snapshot),
         "steps": view_steps(snapshot, count_steps_before(store, snapshot)),
         "head": snapshot.record.node,
@@ -267,9 +239,9 @@ def build_context(
         "lastError": _last_error(snapshot, present, workflow.roles[role]),
         "state": dict(present.state),
         "hint": _find_hint(store, snapshot, present),
-        "workdir": find_workdir(store, snapshot.record.thread),
-        **place,
-        **view_input_files(turn, is_past=is_past),
+        "workdir": workdir,
+        **in_flow,
+        **({"inputFiles": views} if views else {}),
     }
 
 
@@ -301,20 +273,16 @@ def _find_turn(
     """Return whose turn it is, and where; with *role* only where, if it is that role's turn."""
     turn = decide_next(snapshot, present, workflow)
     if role is None and turn.splits:
-        thread = snapshot.record.thread
-        problem = f"goes on in branches: {turn.role}"
+        thread, problem = snapshot.record.thread, f"goes on in branches: {turn.role}"
         raise _not_its_turn(thread, problem, f"`uwf thread show {thread}` lists them")
     is_its = role in {None, turn.role} and not turn.splits
     return role or turn.role, turn.at if is_its else None
 
 
 def _view_place(
-    store: Store, snapshot: Snapshot, present: ThreadState, at: str | None
+    store: Store, snapshot: Snapshot, present: ThreadState, place: "FlowPlace"
 ) -> dict[str, Any]:
     """Return a flow's node, input and state at a turn; ``iteration`` is of the innermost loop."""
-    place = find_turn_place(snapshot, at)
-    if place is None:
-        return {}
     state = read_state_at(snapshot, present, place)
     return {
         "state": state,
@@ -327,17 +295,14 @@ def _view_place(
 
 def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, Any]:
     role = get_role(snapshot, workflow.roles[name])
-    view: dict[str, Any] = {
+    asked = {"extractPrompt": role.extract_prompt, "checks": list(role.checks) or None}
+    return {
         "name": name,
         "description": role.description,
         "systemPrompt": role.system_prompt,
+        **{key: value for key, value in asked.items() if value is not None},
+        "outputSchema": get_output_schema(snapshot, workflow, name),
     }
-    if role.extract_prompt is not None:
-        view["extractPrompt"] = role.extract_prompt
-    if role.checks:
-        view["checks"] = list(role.checks)
-    view["outputSchema"] = get_output_schema(snapshot, workflow, name)
-    return view
 
 
 def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:

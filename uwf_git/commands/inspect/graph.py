@@ -4,40 +4,18 @@ import json
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from uwf_git.commands.inspect import story
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, count_branches, view_urgent
 from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, show_thread, view_thread
 from uwf_git.commands.inspect.step_view import view_steps
-from uwf_git.commands.inspect.story import (
-    CONTENT_BYTES,
-    Mask,
-    StoryReader,
-    Telling,
-    add_up,
-    count_failed,
-    cut_text,
-    find_problems,
-    make_mask,
-    mask_json,
-    view_files_of,
-)
 from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
 from uwf_git.commands.turn.next_move import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
-from uwf_git.engine.picture.plan import (
-    MOST_ALIKE,
-    Mark,
-    Progress,
-    Subject,
-    ThreadMarks,
-    list_shared_roles,
-    mark_places,
-    mark_roles,
-    mark_split,
-)
+from uwf_git.engine.picture import plan
+from uwf_git.engine.picture.plan import Mark
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.event_rules import STEPS
@@ -59,10 +37,10 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
     """Return the documents of all steps, oldest first; joins with ``branches``."""
     history = walk_history(store, tip.commit.oid, through_forks=True)
     # After a poke an equal step has the same node; the newest, here the last, counts.
-    taken = list(count_failed(history))[::-1]
+    taken = list(story.count_failed(history))[::-1]
     failed = {each.record.node: count for each, count in taken}
     named = {each.record.node: each.record.files for each, _ in taken if each.record.files}
-    files = view_files_of(store, tip.record.thread, list(named.values())) if named else {}
+    files = story.view_files_of(store, tip.record.thread, list(named.values())) if named else {}
     joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):
@@ -70,7 +48,11 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
         if view["hash"] in named:
             step["files"] = files[named[view["hash"]]]
         if view["hash"] in joins:
-            step["branches"] = _view_joined(store, joins[view["hash"]])
+            container, tips = _read_joined(joins[view["hash"]])
+            step["branches"] = [
+                {**_view_branch(container, number, branch), "steps": view_all_steps(store, branch)}
+                for number, branch in enumerate(tips)
+            ]
         steps.append(step)
     return steps
 
@@ -107,14 +89,6 @@ def tell_given_up(tip: Snapshot) -> str:
     return first_line(tip.body) or "killed"
 
 
-def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
-    container, tips = _read_joined(join)
-    return [
-        {**_view_branch(container, number, tip), "steps": view_all_steps(store, tip)}
-        for number, tip in enumerate(tips)
-    ]
-
-
 def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
     before, *tips = (read_at(join.objects, oid) for oid in join.commit.parents)
     return find_container(before, join.record.at or ""), tips
@@ -139,10 +113,10 @@ class StepsAt(NamedTuple):
     positions: frozenset[str] = frozenset()
     """Where in the flow the steps were taken; each has a position of its own."""
 
-    by_place: Mapping[str, int] = MappingProxyType({})
+    by_place: Mapping[str, int] = {}
     """How many steps each place of the flow took."""
 
-    given_up: Mapping[str, str] = MappingProxyType({})
+    given_up: Mapping[str, str] = {}
     """Place where a branch began that the newest join there goes on without → its error."""
 
 
@@ -218,7 +192,7 @@ def _list_places(at: str) -> list[str]:
 _MOST_COMMITS = 1_000
 
 
-def picture_thread(store: Store, text: str) -> Subject:
+def picture_thread(store: Store, text: str) -> plan.Subject:
     """Return what the picture of a thread shows; branches that cannot be read are left out."""
     shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
@@ -227,15 +201,21 @@ def picture_thread(store: Store, text: str) -> Subject:
     steps = count_steps(add_branches(store, snapshot, snapshot.get_present()).depth)
     headline = f"thread {document['thread']}, {urgent}, {steps}"
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
-    return view_moves(
-        workflow, snapshot.get_node, lambda moves: ThreadMarks(headline, _mark(store, shown, moves))
-    )
+
+    def mark(moves: Graph | Flow) -> plan.ThreadMarks:
+        return plan.ThreadMarks(headline, _mark(store, shown, moves))
+
+    return view_moves(workflow, snapshot.get_node, mark)
 
 
-def read_progress(shown: ShownThread) -> Progress:
+def read_progress(shown: ShownThread) -> plan.Progress:
     document, move = shown.document, shown.move
     running = document.get("running") or {}
-    return Progress(
+    tried, view = "", document.get("try")
+    if view is not None and shown.snapshot.get_present().tried is not None:
+        of = f" of {view['of']}" if "of" in view else ""
+        tried = f"try {view['number']}{of}, {view['turn']}"
+    return plan.Progress(
         status=shown.snapshot.record.status,
         visits=document["visits"],
         turn=END if move.role == END else document["currentNode"],
@@ -243,17 +223,8 @@ def read_progress(shown: ShownThread) -> Progress:
         is_at_work=running.get("role") is not None,
         waits_for_limit="until" in (document.get("waiting") or {}),
         last=document["lastNode"] or START,
-        tried=_tell_try(shown),
+        tried=tried,
     )
-
-
-def _tell_try(shown: ShownThread) -> str:
-    """Return which try a thread is at, and whose turn it is; "" until the first work is done."""
-    view = shown.document.get("try")
-    if view is None or shown.snapshot.get_present().tried is None:
-        return ""
-    of = f" of {view['of']}" if "of" in view else ""
-    return f"try {view['number']}{of}, {view['turn']}"
 
 
 def _mark(
@@ -262,21 +233,21 @@ def _mark(
     """Return the marks of a thread; for a branch *before* has the steps of its thread."""
     progress, split = read_progress(shown), shown.snapshot.get_present().split
     if not isinstance(moves, Flow):
-        marks = mark_roles(progress)
+        marks = plan.mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
     steps = before
     may_give_up = any(node.fields.get("onError") == "continue" for node in moves.nodes.values())
-    if may_give_up or list_shared_roles(moves):
+    if may_give_up or plan.list_shared_roles(moves):
         tip = shown.snapshot.commit.oid
         steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
         progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
-    marks = mark_places(moves, progress, _find_position(shown, progress), within=within)
+    marks = plan.mark_places(moves, progress, _find_position(shown, progress), within=within)
     return marks if split is None else marks | _mark_branches(store, shown, split, moves, steps)
 
 
-def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
+def _find_position(shown: ShownThread, progress: plan.Progress) -> Position | None:
     """Return where the thread stands in its flow; None if that is unknown, or it is at its end."""
     present = shown.snapshot.get_present()
     at = shown.move.at or present.trying
@@ -292,7 +263,7 @@ def _mark_branches(
 ) -> dict[str, Mark]:
     """Return the marks of a thread's branches, except branches with a workflow of their own."""
     own = shown.snapshot.record.workflow
-    is_many = len(split.children) > MOST_ALIKE
+    is_many = len(split.children) > plan.MOST_ALIKE
     branches: list[dict[str, Mark]] = []
     ended = 0
     for child in split.children:
@@ -309,7 +280,7 @@ def _mark_branches(
                     marks = _mark(store, branch, flow, steps)
         branches.append(marks)
     place = split.at if flow is None else parse_position(split.at).place
-    return mark_split(place, ended, branches)
+    return plan.mark_split(place, ended, branches)
 
 
 def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
@@ -318,14 +289,11 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
     entry = read_entry(moment.snapshot)
     status = moment.snapshot.record.status
     at = present.trying or present.at
-    if at is None:
-        position = entry
-    elif present.trying is None and status == "ready":
+    position = entry if at is None else parse_position(at)
+    if at is not None and present.trying is None and status == "ready":
         # Which place is next after a step is not decided for many.
         position = None
-    else:
-        position = parse_position(at)
-    progress = Progress(
+    progress = plan.Progress(
         status=status,
         visits=present.visits,
         attempts=present.attempts,
@@ -333,7 +301,7 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
         # Of a branch that is one agent; in others a role may play at several places.
         steps_at={} if entry is None else {entry.place: sum(present.visits.values())},
     )
-    return mark_places(flow, progress, position, within=None if entry is None else entry.place)
+    return plan.mark_places(flow, progress, position, within=None if entry is None else entry.place)
 
 
 # A thread as one document: how it stands, all that happened, what it cost, what is damaged.
@@ -351,7 +319,7 @@ _ASKED = ("role", "description", "systemPrompt", "fields")
 
 class ThreadReport(NamedTuple):
     document: dict[str, Any]
-    picture: Subject | None
+    picture: plan.Subject | None
     """None: the thread or its workflow cannot be read."""
 
 
@@ -370,7 +338,7 @@ def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
 def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
     """Return the report of the thread *text*, masked; ``problems`` has what cannot be read."""
     head = resolve_head(store, text)
-    mask = make_mask(environ)
+    mask = story.make_mask(environ)
     problems: list[str] = []
     present: dict[str, Any] = {}
     picture = None
@@ -380,15 +348,15 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     except UwfError as error:
         problems.append(mask(error.message))
     signatures = SignatureReader(store, environ)
-    reader = StoryReader(store, Telling(mask, signatures=signatures))
+    reader = story.StoryReader(store, story.Telling(mask, signatures=signatures))
     entries = reader.read(head.thread, head.commit, through_forks=True)
-    problems += find_problems(entries)
+    problems += story.find_problems(entries)
     document = {
         "thread": head.thread,
         "ref": f"{ARCHIVE if head.archived else ACTIVE}{head.thread}",
         "commit": head.commit,
         **present,
-        "totals": add_up(entries),
+        "totals": story.add_up(entries),
         "entries": entries,
         "signatureProblem": None if signatures.problem is None else mask(signatures.problem),
         "problems": list(dict.fromkeys(problems)),
@@ -396,16 +364,18 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     return ThreadReport(document, picture)
 
 
-def view_present(store: Store, thread: ThreadId, mask: Mask) -> dict[str, Any]:
+def view_present(store: Store, thread: ThreadId, mask: story.Mask) -> dict[str, Any]:
     """Return how *thread* stands; it raises what ``show_thread`` raises."""
     shown = show_thread(store, thread)
-    present = {name: mask_json(shown[name], mask) for name in _SHOWN if name in shown}
+    present = {name: story.mask_json(shown[name], mask) for name in _SHOWN if name in shown}
     commit = shown["commit"]
     text = str(shown["prompt"])
     present["title"] = mask(first_line(text))
-    present["prompt"] = cut_text(text, mask, f"git show {commit}:start.json", most=CONTENT_BYTES)
+    present["prompt"] = story.cut_text(
+        text, mask, f"git show {commit}:start.json", most=story.CONTENT_BYTES
+    )
     state = json.dumps(present["state"], ensure_ascii=False, indent=2)
-    cut = cut_text(state, mask, f"git show {commit}:now.json", most=CONTENT_BYTES)
+    cut = story.cut_text(state, mask, f"git show {commit}:now.json", most=story.CONTENT_BYTES)
     present["state"] = cut if cut["isCut"] else {"value": present["state"]}
     asked = present.pop("question", None)
     if isinstance(asked, dict):

@@ -1,12 +1,10 @@
 """`uwf thread list`: the threads of a store, newest first, and where each stands."""
 
-import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from heapq import merge
 from itertools import groupby, islice, takewhile
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
@@ -18,7 +16,6 @@ from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
-from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
@@ -44,14 +41,12 @@ DAMAGED = "damaged"
 UNREADABLE = "unreadable"
 """Of a format that this uwf does not read; nothing is wrong with it."""
 
-IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
-    {
-        "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
-        "running": (RUNNING,),
-        "others": ("paused", "ready", "split"),
-        "ended": ("completed", "killed"),
-    }
-)
+IN_GROUP: Mapping[Group, tuple[str, ...]] = {
+    "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
+    "running": (RUNNING,),
+    "others": ("paused", "ready", "split"),
+    "ended": ("completed", "killed"),
+}
 """The statuses of each group, in the order in which they are shown: what needs somebody first."""
 
 _URGENT = ("failed", DAMAGED, UNREADABLE, "waiting", RUNNING, "paused", "ready")
@@ -78,10 +73,8 @@ def group_active(statuses: Collection[str]) -> Group:
 def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Return *counts* of statuses in the order in which these are shown; unknown ones last."""
     ranks = {status: rank for rank, status in enumerate(order_statuses())}
-    return {
-        status: counts[status]
-        for status in sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
-    }
+    order = sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
+    return {status: counts[status] for status in order}
 
 
 def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:
@@ -167,8 +160,7 @@ def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        yield from _walk(row["branches"]) if "branches" in row else (row,)
+    return (row for row in _walk_all(rows) if "branches" not in row)
 
 
 def find_held_by(
@@ -184,22 +176,19 @@ def find_held_by(
         for row in _walk_all(branches)
         if row["status"] in HOLDING
     ]
+    # The threads around a branch may let it take no step.
+    trunks = [] if tip.record.status in ENDED else [each.record for each in walk_trunks(store, tip)]
     return [
-        *_find_trunks(store, tip),
+        *(
+            {"thread": each.thread, "status": each.status}
+            for each in trunks
+            if each.status in {"paused", *ENDED}
+        ),
         *held,
         *_find_undecided(store, branches),
         *_find_limit(store, tip, branches),
         *_find_conflicts(store, tip, branches),
     ]
-
-
-def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the threads around a branch that let it take no step."""
-    if tip.record.status in ENDED:
-        return
-    for trunk in walk_trunks(store, tip):
-        if trunk.record.status in {"paused", *ENDED}:
-            yield {"thread": trunk.record.thread, "status": trunk.record.status}
 
 
 def _find_conflicts(
@@ -341,16 +330,13 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)
 
     # One that was removed, or cannot be read, is known.
-    with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
+    with suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
         find_workflow(store, text, cwd=cwd)
 
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
     """Yield the active threads, with *archived* also the ended ones, newest first."""
-    if archived:
-        yield from _walk_refs(store, archived=True)
-    else:
-        yield from list_threads(store, archived=False)
+    yield from _walk_refs(store, archived=True) if archived else list_threads(store, archived=False)
 
 
 def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
@@ -437,12 +423,10 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.workflow is not None and not _is_of(row, request.workflow):
         return False
-    updated_ms = row.get("lastUpdateTime")
     if request.after_ms is None and request.before_ms is None:
         return True
-    if updated_ms is None:
-        # The time of a damaged thread is unknown.
-        return False
+    # The time of a damaged thread is unknown.
+    updated_ms = row.get("lastUpdateTime", -1)
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)
@@ -491,27 +475,16 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
-        role, described = row["waiting"]["role"], _describe_role(snapshot, row)
-        return f"{role}: {described}" if described else f"{role} waits for a person"
+        role, asked = row["waiting"]["role"], row["question"]
+        return f"{role}: {asked}" if asked else f"{role} waits for a person"
     record = snapshot.record
     if record.event == "attempt":
-        return f"{record.role}: " + said.removeprefix(
-            f"{record.role}: attempt {record.attempt} failed: "
-        )
+        known = f"{record.role}: attempt {record.attempt} failed: "
+        return f"{record.role}: {said.removeprefix(known)}"
     if row["status"] in ENDED:
         reason = first_line(snapshot.body)
         return reason or read_snapshot(store, Oid(snapshot.commit.parents[0])).subject
     return said
-
-
-def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
-    """Return the description of the role that a person plays, else the beginning of its prompt."""
-    from uwf_git.commands.inspect.context import find_role  # noqa: PLC0415 (few threads wait)
-
-    workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
-    role = find_role(snapshot, workflow, row["waiting"]["role"])
-    described = "" if role is None else first_line(role.description)
-    return described or str(row["question"])
 
 
 # What a shell offers while a person types: threads, workflows, roles, remotes.
@@ -561,12 +534,9 @@ def offer_roles(
         owned = [(role, row["name"]) for row in rows for role in row.get("roles", ())]
     owners: dict[str, list[str]] = {}
     for role, owner in owned:
-        owners.setdefault(role, []).append(owner)
-    return [
-        Candidate(role, f"of {', '.join(names)}")
-        for role, names in owners.items()
-        if role.startswith(typed)
-    ]
+        if role.startswith(typed):
+            owners.setdefault(role, []).append(owner)
+    return [Candidate(role, f"of {', '.join(names)}") for role, names in owners.items()]
 
 
 def offer_remotes(store: Store, typed: str) -> list[Candidate]:
@@ -577,7 +547,7 @@ def offer_remotes(store: Store, typed: str) -> list[Candidate]:
 def _describe(store: Store, row: dict[str, Any]) -> str:
     try:
         task = str(_read(store, row["thread"]).get_start().payload["prompt"])
-    except (UwfError, StoreDamaged) as error:
+    except UwfError as error:
         task = str(error)
     return f"{row['status']}, {row.get('workflowName', '')}: {task}"
 

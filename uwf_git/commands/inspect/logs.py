@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.agents.files import OutputFile, open_left_file
@@ -39,7 +38,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _CHUNK_BYTES = 64 * 1024
 
-_NEWLINE = b"\n"
+_NEWLINE = re.compile(rb"\n")
 
 
 class GrowingFile:
@@ -60,7 +59,11 @@ class GrowingFile:
     def read_new(self) -> Iterator[bytes]:
         """Yield what came since the last call, in chunks."""
         yield from self._read_on()
-        if self._is_replaced():
+        is_replaced = False
+        with suppress(OSError):
+            there, file = os.stat(self.path), self._file
+            is_replaced = file is None or not os.path.samestat(there, os.fstat(file.descriptor))
+        if is_replaced:
             # What came to the old file since.
             yield from self._read_on()
             self.close()
@@ -74,25 +77,17 @@ class GrowingFile:
         size = self._file.size()
         if self._most_bytes is not None:
             size = min(size, self._most_bytes)
-        start = self._file.offset = size
-        lines = 0
-        while start > 0:
-            length = min(_CHUNK_BYTES, start)
-            chunk = self._file.read(start - length, length)
-            end = len(chunk)
+        begin, starts = size, list[int]()
+        while begin > 0 and len(starts) < most:
+            end, begin = begin, max(0, begin - _CHUNK_BYTES)
+            chunk = self._file.read(begin, end - begin)
+            found = [begin + each.end() for each in _NEWLINE.finditer(chunk)]
             # A newline at the end of the file begins no line.
-            while (found := chunk.rfind(_NEWLINE, 0, end)) >= 0:
-                if start - length + found + 1 < size:
-                    lines += 1
-                    if lines > most:
-                        return most
-                    self._file.offset = start - length + found + 1
-                end = found
-            start -= length
-        if size and lines < most:
-            self._file.offset = 0
-            lines += 1
-        return lines
+            starts += [each for each in reversed(found) if each < size]
+        starts += [0] if size and not begin else []
+        del starts[most:]
+        self._file.offset = starts[-1] if starts else size
+        return len(starts)
 
     def read_before(self, length: int) -> bytes:
         """Return the bytes before the position, at most *length*."""
@@ -108,12 +103,6 @@ class GrowingFile:
     def _read_on(self) -> Iterator[bytes]:
         if self._file is not None:
             yield from self._file.read_new(limit=self._most_bytes)
-
-    def _is_replaced(self) -> bool:
-        with suppress(OSError):
-            there, file = os.stat(self.path), self._file
-            return file is None or not os.path.samestat(there, os.fstat(file.descriptor))
-        return False
 
 
 # Join pieces of bytes to lines, and mask keys in them.
@@ -146,11 +135,9 @@ class LogLines:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._held = ""
         self._key_lines = 0
-        if before:
-            for _line in self.add(before):
-                pass
-            self._held = ""
-            self._decoder.reset()
+        list(self.add(before))
+        self._held = ""
+        self._decoder.reset()
 
     def add(self, piece: bytes) -> Iterator[str]:
         """Yield the lines that *piece* completes, without line ends."""
@@ -186,9 +173,7 @@ class LogLines:
         if 0 < self._key_lines <= _MOST_KEY_LINES:
             ends = _KEY_ENDS.search(line)
             self._key_lines = 0 if ends else self._key_lines + 1
-            if ends is None:
-                return
-            line = line[ends.end() :]
+            line = line[ends.end() :] if ends else ""
             if not line:
                 return
         begun = list(_KEY_BEGINS.finditer(line))
@@ -244,7 +229,7 @@ class LogRequest(NamedTuple):
     last: int | None = None
     """How many of the newest existing lines to read; None: all."""
 
-    environ: Mapping[str, str] = MappingProxyType({})
+    environ: Mapping[str, str] = {}
     """Its secrets are masked, and those of the running agent, besides all that looks like a key."""
 
 
@@ -272,8 +257,10 @@ def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
             yield from reader.read_new()
             if not is_over:
                 busy_at = time.monotonic()
-            elif time.monotonic() - busy_at >= _patience_s(store, reader.thread):
-                break
+            else:
+                may_go_on = find_status(store, reader.thread) in {"ready", "split"}
+                if time.monotonic() - busy_at >= (_PATIENCE_S if may_go_on else 0):
+                    break
             time.sleep(_TICK_S)
         yield from reader.end()
 
@@ -443,10 +430,6 @@ def _is_logged(store: Store, thread: ThreadId, log: str) -> bool:
             return is_its_log and b"--stream" in file.read().split(b"\0")
     except OSError:
         return False
-
-
-def _patience_s(store: Store, thread: ThreadId) -> float:
-    return _PATIENCE_S if find_status(store, thread) in {"ready", "split"} else 0
 
 
 def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:

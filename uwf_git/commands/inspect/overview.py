@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_last_output_ms
@@ -139,9 +138,8 @@ class Overview:
             later = sorted(each for each in self._tips.ended if each > parent)
             near = takewhile(lambda each: read_time_ms(each) <= last_ms, later)
             rows += self._read_rows(store, islice(near, _MOST_CHILDREN))
-        return sorted(
-            (row for row in rows if row["parent"] == parent), key=lambda row: str(row["thread"])
-        )
+        children = [row for row in rows if row["parent"] == parent]
+        return sorted(children, key=lambda row: str(row["thread"]))
 
     def _read_active(self, store: Store) -> list[dict[str, Any]]:
         self._tips = self._watch.look() or self._tips
@@ -194,9 +192,11 @@ class Overview:
 def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dict[str, Any]:
     waiting = row.get("waiting") or {}
     running = find_running(store, row["thread"]) if row["status"] == RUNNING else None
+    # At the end of a limit it goes on by itself, or by `--wait`.
+    own = set() if row["status"] == "waiting" and "until" in waiting else {row["status"]}
     return {
         "thread": row["thread"],
-        "group": "ended" if is_ended else _find_group(row),
+        "group": "ended" if is_ended else group_active(own.union(row.get("branches") or ())),
         "status": row["status"],
         **_read_account(store, tip),
         "workflow": row.get("workflowName"),
@@ -233,13 +233,6 @@ def _view_bad(ref: str) -> dict[str, Any]:
     return {**dict.fromkeys(_SEARCHED), **row, "group": "needs", "updated": None, "parent": None}
 
 
-def _find_group(row: dict[str, Any]) -> Group:
-    # At the end of a limit it goes on by itself, or by `--wait`.
-    waits_for_limit = row["status"] == "waiting" and "until" in row.get("waiting", {})
-    own = () if waits_for_limit else (row["status"],)
-    return group_active({*own, *(row.get("branches") or {})})
-
-
 def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:
     if wanted.workflow and row["workflow"] != wanted.workflow:
         return False
@@ -249,8 +242,6 @@ def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:
         return False
     if wanted.least_cost is not None and (row.get("costUsd") or 0) < wanted.least_cost:
         return False
-    if not wanted.search:
-        return True
     text = " ".join(str(row[name]) for name in _SEARCHED if row.get(name)).casefold()
     return all(word in text for word in wanted.search.casefold().split())
 
@@ -293,7 +284,7 @@ class WatchRequest(NamedTuple):
     roots: Sequence[ThreadId] = ()
     """Only these threads and their branches; none: all, and those that ended within a day."""
 
-    environ: Mapping[str, str] = MappingProxyType({})
+    environ: Mapping[str, str] = {}
     """Its secrets are masked in logs."""
 
 
@@ -323,9 +314,10 @@ class ThreadWatch:
 
     def look(self) -> list[dict[str, Any]]:
         """Look again, and return the rows that changed: as `uwf thread list` has them."""
-        running = {each.thread: each for each in list_running(self._store)}
-        before, self._running = self._running, running
-        moved = {each for each in {*before, *running} if _differ(before, running, each)}
+        before = {(each.thread, each.role, each.since) for each in self._running.values()}
+        self._running = {each.thread: each for each in list_running(self._store)}
+        now = {(each.thread, each.role, each.since) for each in self._running.values()}
+        moved = {thread for thread, _role, _since in before ^ now}
         for thread in moved:
             self._works.pop(thread, None)
         moved |= self._find_moved()
@@ -464,10 +456,3 @@ class Work:
             if self._run is not None:
                 self._reported = ReportedUsage(self._run.step_dir)
         return self._run
-
-
-def _differ(
-    before: Mapping[ThreadId, Running], now: Mapping[ThreadId, Running], thread: ThreadId
-) -> bool:
-    old, new = before.get(thread), now.get(thread)
-    return old is None or new is None or (old.role, old.since) != (new.role, new.since)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
-from typing import Any, NamedTuple
+from itertools import chain, repeat, takewhile, zip_longest
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.list import name_damage, walk_threads
@@ -48,8 +49,9 @@ def render_thread(
     """
     head = get_head(store, resolve_thread(store, text))
     tip = read_snapshot(store, head.commit)
-    start = tip.get_start()
+    start, parent = tip.get_start(), tip.record.parent_thread
     prompt = start.payload["prompt"]
+    how = "by an agent of" if tip.get_trunk() is None else "a branch of"
     # A fork is shown with the history that it began from.
     story = StoryReader(store, Telling(is_whole=True, has_logs=logs)).walk(
         head.thread, head.commit, through_forks=True, last=last
@@ -62,20 +64,12 @@ def render_thread(
             f"**{tip.record.status}**",
             count_steps(tip.record.depth),
             f"started {(tell_time or render_time)(start.timestamp)}",
-            *_name_parent(tip),
+            f"{how} thread `{parent}`" if parent else "",
         ),
         prompt,
         _render_entries(story, tell_time or render_time),
         has_lists=tell_time is not None,
     )
-
-
-def _name_parent(tip: Snapshot) -> tuple[str, ...]:
-    parent = tip.record.parent_thread
-    if parent is None:
-        return ()
-    how = "by an agent of" if tip.get_trunk() is None else "a branch of"
-    return (f"{how} thread `{parent}`",)
 
 
 def _render_entries(
@@ -120,11 +114,8 @@ def _render_step(entry: Entry, when: str) -> ThreadEntry:
         return ThreadEntry(entry["title"], facts, meta, content)
     failed, said = entry["failedAttempts"], entry["said"]
     note, log = _get_text(entry, "note"), _get_text(entry, "log")
-    parts = (
-        content,
-        f"Note: {note}" if note else "",
-        f"Its log:\n\n{fence_text(log)}" if log else "",
-    )
+    aside = [f"Note: {note}"] if note else []
+    aside += [f"Its log:\n\n{fence_text(log)}"] if log else []
     return ThreadEntry(
         # A subject that is only the meta is left out: the meta follows.
         title=entry["title"] if not said or said.startswith("{") else f"{entry['title']}: {said}",
@@ -140,7 +131,7 @@ def _render_step(entry: Entry, when: str) -> ThreadEntry:
             f"`{entry['node']}`",
         ),
         meta=meta,
-        text="\n\n".join(part for part in parts if part),
+        text="\n\n".join([*([content] if content else []), *aside]),
     )
 
 
@@ -181,6 +172,9 @@ def _render_duration(entry: Entry) -> str:
 # `uwf thread diff`: the differences between two threads from their last common step on.
 
 
+_Link = TypeVar("_Link")
+
+
 class Divergence(NamedTuple):
     one: list[Node]
     """The StepNodes that only the first thread has, oldest first."""
@@ -196,46 +190,39 @@ class Divergence(NamedTuple):
 
 def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
     """Walk the chains of two threads back to their newest common node."""
-    chains = (one.walk_chain(), other.walk_chain())
-    depths = [one.record.depth, other.record.depth]
-    parts: tuple[list[Node], list[Node]] = ([], [])
-    newest = [next(chain) for chain in chains]
-    while newest[0].hash != newest[1].hash:
-        # Walk the longer chain, or both if they have the same length.
-        going = [side for side in (0, 1) if depths[side] == max(depths)]
-        if any(newest[side].type != STEP for side in going):
-            going = [side for side in (0, 1) if newest[side].type == STEP]
-        if not going:
-            return _parted(parts, None, 0)
-        for side in going:
-            parts[side].append(newest[side])
-            newest[side] = next(chains[side])
-            depths[side] -= 1
-    return _parted(parts, newest[0].hash, max(depths[0], 0))
-
-
-def _parted(parts: tuple[list[Node], list[Node]], node: NodeHash | None, depth: int) -> Divergence:
-    for part in parts:
-        part.reverse()
-    return Divergence(parts[0], parts[1], node, depth)
+    ahead = one.record.depth - other.record.depth
+    # The longer chain goes first, so that no node is read in vain.
+    ones = chain(repeat(None, -ahead), one.walk_chain())
+    others = chain(repeat(None, ahead), other.walk_chain())
+    node, parts = _meet(ones, others, attrgetter("hash"))
+    steps = [[each for each in reversed(part) if each.type == STEP] for part in parts]
+    depth = 0 if node is None else max(one.record.depth - len(steps[0]), 0)
+    return Divergence(steps[0], steps[1], None if node is None else node.hash, depth)
 
 
 def find_shared_commit(objects: ObjectStore, one: Oid, other: Oid) -> Oid | None:
     """Find the newest commit that both first-parent histories have."""
-    walks = (_walk(objects, one), _walk(objects, other))
-    seen: tuple[set[Oid], set[Oid]] = (set(), set())
-    # Both walks advance in turn, so that the cost is the distance to the common commit.
-    open_sides = [0, 1]
-    while open_sides:
-        for side in tuple(open_sides):
-            oid = next(walks[side], None)
-            if oid is None:
-                open_sides.remove(side)
-                continue
-            if oid in seen[1 - side]:
-                return oid
-            seen[side].add(oid)
-    return None
+    return _meet(_walk(objects, one), _walk(objects, other), str)[0]
+
+
+def _meet(
+    one: Iterator[_Link | None], other: Iterator[_Link | None], name: Callable[[_Link], object]
+) -> tuple[_Link | None, list[list[_Link]]]:
+    """Return what two walks meet at, and what each has before that.
+
+    Both walks advance in turn, so that the cost is the distance to where they meet; at None a walk
+    waits.
+    """
+    seen: tuple[dict[object, _Link], ...] = ({}, {})
+    for links in zip_longest(one, other):
+        for side, link in enumerate(links):
+            if link is not None:
+                seen[side][name(link)] = link
+                if name(link) in seen[1 - side]:
+                    ends = [list(each).index(name(link)) for each in seen]
+                    pairs = zip(seen, ends, strict=True)
+                    return link, [list(each.values())[:end] for each, end in pairs]
+    return None, [list(each.values()) for each in seen]
 
 
 def _walk(objects: ObjectStore, tip: Oid) -> Iterator[Oid]:
@@ -345,14 +332,13 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[s
 def _view_steps(a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
     roles = [[check_type(step, STEP).payload["role"] for step in side.steps] for side in (a, b)]
     for pair in align(roles[0], roles[1]):
-        turns = [turn for turn in (a.find(pair.one), b.find(pair.other)) if turn is not None]
-        yield _view_alone(turns[0]) if len(turns) == 1 else _view_both(turns[0], turns[1])
-
-
-def _view_alone(turn: _Turn) -> dict[str, Any]:
-    payload = turn.node.payload
-    view = {**turn.view(), "meta": payload["meta"], "content": turn.content}
-    return {"in": turn.side.name, "role": payload["role"], turn.side.name: view}
+        one, other = a.find(pair.one), b.find(pair.other)
+        if one is not None and other is not None:
+            yield _view_both(one, other)
+        elif turn := one or other:
+            payload, name = turn.node.payload, turn.side.name
+            view = {**turn.view(), "meta": payload["meta"], "content": turn.content}
+            yield {"in": name, "role": payload["role"], name: view}
 
 
 def _view_both(one: _Turn, other: _Turn) -> dict[str, Any]:
@@ -468,8 +454,14 @@ class _Search:
         role = None if node.type == START else check_type(node, STEP).payload["role"]
         if self._request.role not in {None, role}:
             return
-        if _is_told_elsewhere(node) or self._repeats_prompt(node, tip):
-            self._behind += _list_joined(thread, depth, node, tip)
+        # A branch's prompt and a join's contents repeat other nodes.
+        copied = "entry" if node.type == START else "branches"
+        if copied in node.payload or self._repeats_prompt(node, tip):
+            # Branches that are here are searched by themselves.
+            joined = node.payload.get("branches", ()) if node.type != START else ()
+            for head in filter(None, map(find_reference, joined)):
+                record = tip.record._replace(node=head, depth=depth)
+                self._behind.append(_Stretch(thread, tip._replace(record=record), is_joined=True))
             return
         for field, text in _texts(node, tip):
             found = find_in(self._request.pattern, text, self._request.secrets)
@@ -490,20 +482,6 @@ class _Search:
             return False
         start = (read_trunk(self._store, tip) or tip).get_start()
         return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
-
-
-def _is_told_elsewhere(node: Node) -> bool:
-    """Check for a branch's prompt or a join's contents, which repeat other nodes."""
-    return ("entry" if node.type == START else "branches") in node.payload
-
-
-def _list_joined(thread: ThreadId, depth: int, node: Node, tip: Snapshot) -> Iterator[_Stretch]:
-    """Yield the branches of a join; branches that are here are searched by themselves."""
-    for reference in node.payload.get("branches", ()) if node.type != START else ():
-        head = find_reference(reference)
-        if head is not None:
-            record = tip.record._replace(node=head, depth=depth)
-            yield _Stretch(thread, tip._replace(record=record), is_joined=True)
 
 
 def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:

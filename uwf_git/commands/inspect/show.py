@@ -13,17 +13,9 @@ from uwf_git.commands.inspect.step_view import (
     view_step,
 )
 from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input, find_work_retries
-from uwf_git.commands.turn.next_move import (
-    Advice,
-    NextMove,
-    advise,
-    find_next_move,
-    find_steered,
-    find_turn_place,
-    read_spending,
-    settings_by_role,
-)
+from uwf_git.commands.turn.next_move import Advice, NextMove, read_spending
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.flow_state import find_suggestion, list_issues
 from uwf_git.engine.log_lines import find_outputs
@@ -111,7 +103,11 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     newest = snapshot.get_head_node()
     # A commit time is cut to seconds, and may lie before the start.
     updated_at = max(snapshot.recorded_ms(newest), present.started_at)
-    move = find_next_move(snapshot)
+    move = next_move.find_next_move(snapshot)
+    # Which try comes next or is under way, where another agent verifies the work.
+    at = move.at or (present.trying if present.tried is None else present.tried.at)
+    place = None if at is None else next_move.find_turn_place(snapshot, at)
+    tried = view_try(store, place, present)
     document: dict[str, Any] = {
         "thread": thread,
         "workflow": record.workflow,
@@ -128,9 +124,15 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
         "lastUpdateTime": updated_at,
         "endTime": updated_at if record.status in ENDED else None,
         "error": view_failure(snapshot, present),
-        **_view_account(present),
+        "attempts": present.attempts,
+        "failures": present.failures,
+        "visits": dict(present.visits),
+        "state": dict(present.state),
+        "usage": dict(present.usage),
+        "executionTime": present.execution_ms,
+        "limits": dict(present.limits),
         **_view_used(store, snapshot, present),
-        **_view_try(store, snapshot, present, move),
+        **({} if tried is None else {"try": tried}),
         **_view_agents(snapshot, present),
         "workdir": find_workdir(store, thread),
         **_view_work(store, snapshot),
@@ -145,12 +147,20 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
-    document |= _view_steps(store, snapshot, newest, full=full)
     meta = newest.payload.get("meta")
-    if isinstance(meta, dict) and "branches" in meta:
-        document |= _view_given_up(snapshot)
-    if full and "branches" in document:
-        _add_branches_steps(store, document["branches"])
+    has_joined = isinstance(meta, dict) and "branches" in meta
+    if full or has_joined:
+        from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form, and joins)
+    if full:
+        document["steps"] = graph.view_all_steps(store, snapshot)
+        graph.add_steps(store, document.get("branches", []))
+    else:
+        document["step"] = _view_newest_step(store, snapshot, newest)
+    if has_joined:
+        with suppress(StoreDamaged):
+            # What the newest step goes on without.
+            if given_up := graph.view_given_up(snapshot):
+                document["givenUp"] = given_up
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return ShownThread(document, snapshot, move)
 
@@ -177,13 +187,9 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     return {"work": work}
 
 
-def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
-    if full:
-        from uwf_git.commands.inspect.graph import view_all_steps  # noqa: PLC0415 (only the long form)
-
-        return {"steps": view_all_steps(store, snapshot)}
+def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[str, Any] | None:
     if not snapshot.record.depth:
-        return {"step": None}
+        return None
     step = view_step(snapshot, newest)
     # Mostly it is the tip itself.
     taken = snapshot if snapshot.record.event == "step" else find_newest_step(snapshot)
@@ -192,23 +198,7 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
         from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
 
         step["files"] = view_ranges(store, snapshot.record.thread, [files])[files]
-    return {"step": step}
-
-
-def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the branches that the newest step goes on without, as far as they can be read."""
-    from uwf_git.commands.inspect.graph import view_given_up  # noqa: PLC0415 (few joins have any)
-
-    with suppress(StoreDamaged):
-        found = view_given_up(snapshot)
-        return {"givenUp": found} if found else {}
-    return {}
-
-
-def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:
-    from uwf_git.commands.inspect.graph import add_steps  # noqa: PLC0415 (only the long form)
-
-    add_steps(store, branches)
+    return step
 
 
 def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
@@ -244,35 +234,12 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     }
 
 
-def _view_try(
-    store: Store, snapshot: Snapshot, present: ThreadState, move: NextMove
-) -> dict[str, Any]:
-    """Return which try comes next or is under way, where another agent verifies the work."""
-    at = move.at or (present.tried.at if present.tried is not None else present.trying)
-    if at is None:
-        return {}
-    view = view_try(store, find_turn_place(snapshot, at), present)
-    return {} if view is None else {"try": view}
-
-
 def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
     if at is None:
         return None
     from uwf_git.commands.split.node import find_node  # noqa: PLC0415 (graphs have no places)
 
     return find_node(snapshot, at)
-
-
-def _view_account(present: ThreadState) -> dict[str, Any]:
-    return {
-        "attempts": present.attempts,
-        "failures": present.failures,
-        "visits": dict(present.visits),
-        "state": dict(present.state),
-        "usage": dict(present.usage),
-        "executionTime": present.execution_ms,
-        "limits": dict(present.limits),
-    }
 
 
 def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
@@ -301,26 +268,22 @@ def _view_now(
     if running is not None:
         view["running"] = running.view()
     if present.waiting is not None:
-        view |= _view_wait(store, snapshot, present)
+        from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
+
+        view["waiting"] = view_waiting(store, snapshot, present)
+        question = view_question(snapshot, present)
+        view |= {} if question is None else {"question": question}
     if present.paused_from is not None:
         view["pausedFrom"] = present.paused_from
     if present.hint:
         view["hint"] = present.hint
-    steered = find_steered(store, snapshot)
+    steered = next_move.find_steered(store, snapshot)
     reason = _find_reason(snapshot, present) if steered is None else steered.reason
     if reason:
         view["reason"] = reason
     if steered is not None:
         view["by"] = steered.by
     return view
-
-
-def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
-
-    view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
-    question = view_question(snapshot, present)
-    return view if question is None else {**view, "question": question}
 
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
@@ -342,7 +305,7 @@ def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
     }
     return {
         "agents": {role: agent["command"] for role, agent in agents.items()},
-        "agentSettings": settings_by_role(agents),
+        "agentSettings": next_move.settings_by_role(agents),
     }
 
 
@@ -372,27 +335,19 @@ def find_stop(
     *move* is its next move if that is known: a decision may cost a fork. *default* is the agent of
     unbound roles ($UWF_AGENT).
     """
-    move = find_next_move(snapshot) if move is None else move
+    move = next_move.find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
-    if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
-        return Stop(move.role, _wait_for(thread))
     status, running = _find_work(store, thread, snapshot.record.status)
     # A drive reports its end while it still holds the thread.
-    is_own = running is not None and running.pid == os.getpid()
-    if status == RUNNING and not is_own:
-        return Stop(move.role, _wait_for(thread))
-    return Stop(move.role, advise(store, snapshot, move, default=default))
+    is_at_work = status == RUNNING and not (running and running.pid == os.getpid())
+    if snapshot.record.status == "split" and not is_at_work:
+        from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
 
-
-def _wait_for(thread: ThreadId) -> Advice:
-    return Advice(f"`uwf thread wait {thread}` waits until it stops", is_usual=True)
-
-
-def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
-    """Return whether another process drives *thread*, or works on a branch of it."""
-    from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
-
-    return any(running.pid != os.getpid() for running in list_running(store, thread))
+        is_at_work = any(each.pid != os.getpid() for each in list_running(store, thread))
+    if is_at_work:
+        wait = f"`uwf thread wait {thread}` waits until it stops"
+        return Stop(move.role, Advice(wait, is_usual=True))
+    return Stop(move.role, next_move.advise(store, snapshot, move, default=default))
 
 
 # Tries at a node that is verified, as documents: for `thread show`, and for whose turn it is.
@@ -428,7 +383,19 @@ def view_tried(
         verified |= {"checked": checked} if checked else {}
         return {"try": {**view, "verifies": verified}}
     verdict = find_verdict(snapshot, present)
-    return {"try": view if verdict is None else {**view, "rejected": _view(snapshot, verdict)}}
+    if verdict is None:
+        return {"try": view}
+    meta = verdict.payload["meta"]
+    fields = meta if isinstance(meta, dict) else {}
+    view["rejected"] = {
+        "role": verdict.payload["role"],
+        "issues": list_issues(fields),
+        "suggestion": find_suggestion(fields),
+        "meta": meta,
+        "content": get_text(snapshot, verdict.payload.get("content")),
+        "hash": verdict.hash,
+    }
+    return {"try": view}
 
 
 def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
@@ -437,16 +404,3 @@ def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
     role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
     checks = () if role is None else get_role(snapshot, role).checks
     return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
-
-
-def _view(snapshot: Snapshot, verdict: Node) -> dict[str, Any]:
-    meta = verdict.payload["meta"]
-    fields = meta if isinstance(meta, dict) else {}
-    return {
-        "role": verdict.payload["role"],
-        "issues": list_issues(fields),
-        "suggestion": find_suggestion(fields),
-        "meta": meta,
-        "content": get_text(snapshot, verdict.payload.get("content")),
-        "hash": verdict.hash,
-    }

@@ -27,19 +27,15 @@ _REFERRED = {"prompt": "prompt", "trace": "trace", "log": "stderr", "execContext
 """The nodes of a step that a view only names; an attempt's log is in its view."""
 
 
-def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
+def view_step(snapshot: Snapshot, step: Node, commands: "Commands | None" = None) -> dict[str, Any]:
     """Return the document of a StepNode; *snapshot* holds the nodes that it refers to."""
-    return _view_step(snapshot, step, Commands(snapshot))
-
-
-def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str, Any]:
     payload = check_type(step, STEP).payload
     view: dict[str, Any] = {
         "hash": step.hash,
         "role": payload["role"],
         "meta": payload["meta"],
         "content": get_text(snapshot, payload.get("content")),
-        "agent": commands.get(payload.get("agent")),
+        "agent": (commands or Commands(snapshot)).get(payload.get("agent")),
         "timestamp": step.timestamp,
     }
     view |= {name: payload[name] for name in _COPIED if name in payload}
@@ -48,14 +44,14 @@ def _view_step(snapshot: Snapshot, step: Node, commands: "Commands") -> dict[str
 
 def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     # Only the names: a prompt may have a hundred pages, and `json-cas get` prints it.
-    fields = {name: _REFERRED[name] for name in names}
-    return {name: find_reference(payload[at]) for name, at in fields.items() if at in payload}
+    present = [name for name in names if _REFERRED[name] in payload]
+    return {name: find_reference(payload[_REFERRED[name]]) for name in present}
 
 
 def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[str, Any]]:
     """Return the documents of all steps, *before* included, oldest first, each read on access."""
     commands, chain = Commands(snapshot), StepChain(snapshot, before)
-    return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))
+    return lazy_list(len(chain), lambda place: view_step(snapshot, chain.get(place), commands))
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
@@ -88,7 +84,6 @@ def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | N
     verdict = find_verdict(snapshot, present) if present.last_attempt is None else None
     if verdict is None:
         return view_error(snapshot, present.last_attempt)
-
     told = describe_rejection(verdict.payload["role"], verdict.payload["meta"])
     return {"kind": "rejected", "message": told}
 
@@ -109,10 +104,7 @@ def get_text(snapshot: Snapshot, ref: Any) -> str:
 
 def get_command(snapshot: Snapshot, ref: Any) -> str:
     """Return the command of the AgentConfig that a reference points at; "" for no reference."""
-    target = find_reference(ref)
-    return (
-        "" if target is None else str(get_typed(snapshot, target, AGENT_CONFIG).payload["command"])
-    )
+    return Commands(snapshot).get(ref)
 
 
 class Commands:
@@ -120,7 +112,7 @@ class Commands:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._known: dict[NodeHash | None, str] = {}
+        self._known: dict[NodeHash, str] = {}
 
     def describe(self, ref: Any) -> str:
         """Return the command that a reference points at, or all settings if there are more."""
@@ -133,8 +125,11 @@ class Commands:
     def get(self, ref: Any) -> str:
         """Return the command that a reference points at, as ``get_command``."""
         target = find_reference(ref)
+        if target is None:
+            return ""
         if target not in self._known:
-            self._known[target] = get_command(self._snapshot, ref)
+            config = get_typed(self._snapshot, target, AGENT_CONFIG)
+            self._known[target] = str(config.payload["command"])
         return self._known[target]
 
 

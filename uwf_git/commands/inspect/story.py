@@ -58,37 +58,12 @@ def mask_json(value: Any, mask: Mask) -> Any:
         return mask(json.dumps(value, ensure_ascii=False))
 
 
-def excerpt_node(
-    snapshot: Snapshot, ref: Any, mask: Mask, *, most: int = ASIDE_BYTES
-) -> dict[str, Any] | None:
-    name = find_reference(ref)
-    if name is None:
-        return None
-    try:
-        node = snapshot.get_node(name)
-    except UwfError as error:
-        return {"problem": mask(error.message)}
-    return cut_text(str(node.payload), mask, f"git show {place_in_git(snapshot, node)}", most=most)
-
-
 def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict[str, Any]:
     """Return a value of *node* as ``value``; if it is too long, an excerpt of its text."""
     masked = mask_json(value, mask)
     text = json.dumps(masked, ensure_ascii=False)
     found = cut_text(text, mask, f"git show {place_in_git(snapshot, node)}", most=CONTENT_BYTES)
     return found if found["isCut"] else {"value": masked}
-
-
-def excerpt_diff(
-    one: tuple[Snapshot, Node], other: tuple[Snapshot, Node], mask: Mask
-) -> dict[str, Any] | None:
-    told = diff_texts(mask(str(one[1].payload)), mask(str(other[1].payload)))
-    if not told:
-        return None
-    # The names of the two sides stand above.
-    _, _, hunks = told.split("\n", 2)
-    command = f"git diff {place_in_git(*one)} {place_in_git(*other)}"
-    return cut_text(hunks, mask, command, most=_DIFF_BYTES)
 
 
 def cut_text(text: str, mask: Mask, command: str, *, most: int) -> dict[str, Any]:
@@ -127,7 +102,6 @@ CONTROL_TITLES = {
 }
 """The events that change how a thread goes on."""
 
-_MS = 1000
 _COPIED = ("session", "rung", "exitCode")
 _PLAYED = {"step", "answer"}
 
@@ -184,8 +158,8 @@ class StoryReader:
         history = walk_history(self._store, tip, through_forks=through_forks)
         try:
             if last is None:
-                for snapshot in history:
-                    story.append(snapshot)  # noqa: PERF402 (what came before an error is kept)
+                # What came before an error is kept.
+                story += history
             else:
                 story += islice((each for each in history if each.record.event != "start"), last)
                 # The oldest step may have failed attempts that are not shown.
@@ -224,7 +198,11 @@ class StoryReader:
             if oid in taken_back:
                 entry["takenBack"] = True
             if oid in joins:
-                entry |= self._view_split(snapshot, joins[oid])
+                try:
+                    if found := snapshot.get_present().split:
+                        entry["branches"] = self._view_branches(snapshot, found, joins[oid])
+                except UwfError as error:
+                    entry["problem"] = self._tell_problem(error)
             yield entry
 
     def _tell_problem(self, error: UwfError) -> str:
@@ -242,11 +220,12 @@ class StoryReader:
     ) -> Entry:
         """Return the entry of a commit that follows *before*; *holder* has its nodes."""
         record = snapshot.record
+        author = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
         entry: Entry = {
             "event": record.event,
             "commit": snapshot.commit.oid,
-            "time": snapshot.commit.time_s * _MS,
-            "by": self._mask(_read_author(snapshot)),
+            "time": snapshot.commit.time_s * 1000,
+            "by": "" if author == "unknown" else self._mask(author),
             "thread": record.thread,
             "status": record.status,
             "depth": record.depth,
@@ -281,7 +260,15 @@ class StoryReader:
     def _excerpt(self, snapshot: Snapshot, ref: Any, most: int = ASIDE_BYTES) -> Any:
         if self._telling.is_whole:
             return {"text": get_text(snapshot, ref)}
-        return excerpt_node(snapshot, ref, self._mask, most=most)
+        name = find_reference(ref)
+        if name is None:
+            return None
+        try:
+            node = snapshot.get_node(name)
+        except UwfError as error:
+            return {"problem": self._mask(error.message)}
+        command = f"git show {place_in_git(snapshot, node)}"
+        return cut_text(str(node.payload), self._mask, command, most=most)
 
     def _excerpt_json(self, snapshot: Snapshot, node: Node, value: Any) -> dict[str, Any]:
         if self._telling.is_whole:
@@ -355,33 +342,26 @@ class StoryReader:
 
     def _compare(self, before: _Visit, visit: _Visit) -> dict[str, Any]:
         """Return what differs between two steps of a role."""
+        metas = (each.step.payload["meta"] for each in (before, visit))
         changes = [
-            {
-                "kind": change.kind,
-                "path": render_path(change.path),
-                "before": change.before,
-                "after": change.after,
-            }
-            for change in diff_values(before.step.payload["meta"], visit.step.payload["meta"])
+            {**change._asdict(), "path": render_path(change.path)} for change in diff_values(*metas)
         ]
-        content = None
-        if before.content is not None and visit.content is not None:
-            content = excerpt_diff(
-                (before.snapshot, before.content), (visit.snapshot, visit.content), self._mask
-            )
+        content, one, other = None, before.content, visit.content
+        told = (
+            one and other and diff_texts(*(self._mask(str(each.payload)) for each in (one, other)))
+        )
+        if one is not None and other is not None and told:
+            places = place_in_git(before.snapshot, one), place_in_git(visit.snapshot, other)
+            # The names of the two sides stand above.
+            hunks = told.split("\n", 2)[2]
+            command = f"git diff {' '.join(places)}"
+            content = cut_text(hunks, self._mask, command, most=_DIFF_BYTES)
         return {
             "commit": before.snapshot.commit.oid,
             "depth": before.snapshot.record.depth,
             "meta": self._excerpt_json(visit.snapshot, visit.step, changes),
             "content": content,
         }
-
-    def _view_split(self, split: Snapshot, ended: tuple[Oid, ...]) -> Entry:
-        try:
-            found = split.get_present().split
-        except UwfError as error:
-            return {"problem": self._tell_problem(error)}
-        return {} if found is None else {"branches": self._view_branches(split, found, ended)}
 
     def _view_branches(
         self, split: Snapshot, found: Split, ended: tuple[Oid, ...]
@@ -521,11 +501,6 @@ def _repeats_meta(meta: Any, content: str) -> bool:
     with suppress(ValueError, RecursionError):
         return json.loads(content) in (meta, {"meta": meta})
     return False
-
-
-def _read_author(snapshot: Snapshot) -> str:
-    name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
-    return "" if name == "unknown" else name
 
 
 def view_files_of(store: Store, thread: ThreadId, named: list[str]) -> dict[str, Entry]:

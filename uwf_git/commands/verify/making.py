@@ -48,7 +48,7 @@ from uwf_git.model.event_rules import (
     event_of,
     may_follow,
 )
-from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.flow import NotAPosition, Position, parse_position
 from uwf_git.model.limits import find_limit_problem
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, canonical
@@ -108,11 +108,10 @@ def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Ite
         troubles += _compare_now(now, made.standing.state)
     troubles += _list_words(told, right)
     problem = find_author_problem(commit, made.author)
-    if problem is not None:
-        troubles.append(problem)
+    troubles += [] if problem is None else [problem]
     node = made.standing.record.cause
-    troubles = troubles or list(list_wrong(told, right))
-    yield from (site.finding(each, hint=HAND_MADE, node=node) for each in troubles)
+    for each in troubles or list_wrong(told, right):
+        yield site.finding(each, hint=HAND_MADE, node=node)
 
 
 def list_wrong(message: bytes, expected: bytes) -> Iterator[str]:
@@ -287,7 +286,10 @@ class Making(NamedTuple):
         if record.event == "fork":
             return cause._replace(thread=record.thread)
         if record.event == "wait":
-            return cause._replace(text=self._find_question(before))
+            role = self._get_payload(before.state.workflow).get("roles", {}).get(record.role)
+            asked = {} if role is None else self._get_payload(_target(role))
+            question = asked.get("systemPrompt") or asked.get("description", "")
+            return cause._replace(text=str(question))
         if node is None or not RULES[record.event].may_change_files:
             return cause
         agent = self.trees.nodes.get_shared(self.site, _target(node.payload["agent"]))
@@ -308,11 +310,6 @@ class Making(NamedTuple):
         if target is None or not (is_flow or needs_text(event, turn.payload)):
             return ""
         return self.trees.nodes.get_text(self.site, target)
-
-    def _find_question(self, before: Standing) -> str:
-        role = self._get_payload(before.state.workflow).get("roles", {}).get(self.record.role)
-        asked = {} if role is None else self._get_payload(_target(role))
-        return str(asked.get("systemPrompt") or asked.get("description", ""))
 
     def _check_turn(self, before: Standing, node: Node | None) -> Iterator[str]:
         event = self.record.event
@@ -343,19 +340,16 @@ class Making(NamedTuple):
         """Return *cause* with what the history, the place or the new rules add to it."""
         event = self.record.event
         if event == "poke":
-            return cause._replace(back_to=self._find_poked())
+            try:
+                poked = find_poked(self.trees.objects, self.view.parents[0])
+            except NotAPresent as error:
+                raise CannotBe(f"what the poke goes back to cannot be read: {error}") from error
+            if poked is None:
+                raise CannotBe("poke comes after no step", node=self.record.cause)
+            return cause._replace(back_to=poked)
         if event == "amend" and cause.node is not None:
             return self._check_amend(before, cause, cause.node)
         return self._add_place(before, cause) if RULES[event].has_place else cause
-
-    def _find_poked(self) -> Standing:
-        try:
-            poked = find_poked(self.trees.objects, self.view.parents[0])
-        except NotAPresent as error:
-            raise CannotBe(f"what the poke goes back to cannot be read: {error}") from error
-        if poked is None:
-            raise CannotBe("poke comes after no step", node=self.record.cause)
-        return poked
 
     def _check_amend(self, before: Standing, cause: Cause, signal: Node) -> Cause:
         """Return the *cause* with the name of the workflow that is in force afterwards."""
@@ -398,9 +392,8 @@ class Making(NamedTuple):
     def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
         target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
         # A role that a whole workflow plays may have no schema of its own.
-        return (
-            None if target is None else self._find_part(self._get_payload(target), "outputSchema")
-        )
+        payload = {} if target is None else self._get_payload(target)
+        return self._find_part(payload, "outputSchema")
 
     def _get_payload(self, name: NodeHash) -> Mapping[str, Any]:
         payload = self.trees.nodes.get_shared(self.site, name).payload
@@ -477,11 +470,13 @@ def check_person(before: Standing, record: TransitionRecord) -> Iterator[str]:
     person = RULES[event].person
     if person == "never" and before.record.status == "waiting" and is_awaited:
         yield f"Uwf-Event is {event}, and the thread waited for a person"
-    if person == "only" and not is_awaited:
+    if person != "only":
+        return
+    if waiting is None or not is_awaited:
         yield f"Uwf-Event is {event}, and the thread did not wait for a person"
-    elif person == "only" and waiting is not None and record.role != waiting.role:
+    elif record.role != waiting.role:
         yield f"Uwf-Role is {record.role!r}, and the thread waited for {waiting.role!r}"
-    elif person == "only" and waiting is not None and record.at != waiting.at:
+    elif record.at != waiting.at:
         yield f"Uwf-At is {record.at}, and the thread waited at {waiting.at}"
 
 
@@ -491,10 +486,7 @@ class Way:
     def __init__(self, before: Standing, rules: Rules, entry: Position | None) -> None:
         """Take the rules; *entry* is where the thread began in its flow, if it is a branch."""
         self._before, self._rules, self.entry = before.state, rules, entry
-
-    @property
-    def flow(self) -> Flow | None:
-        return self._rules.flow
+        self.flow = rules.flow
 
     def find_turn_problem(self, record: TransitionRecord) -> str | None:
         if record.role not in self._rules.payload["roles"]:

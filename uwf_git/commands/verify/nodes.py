@@ -12,27 +12,8 @@ from uwf_git.commands.split.commits import Remaking
 from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.engine.rehearsal import Rules
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import (
-    AGENT_CONFIG,
-    AGENT_EXEC_CONTEXT,
-    ATTEMPT,
-    BUILTIN,
-    BYTES,
-    FLOW,
-    META,
-    MODERATOR,
-    ROLE,
-    SIGNAL,
-    START,
-    STEP,
-    TEXT,
-    TRACE,
-    WORKFLOW,
-    ReferencePlan,
-    collect_references,
-    find_reference,
-    plan_references,
-)
+from uwf_git.model import builtin
+from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
@@ -137,7 +118,9 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
             schema, payload = each.schema.payload, each.payload
             found = check_schema(payload) if each.schema.is_self_typed else []
             found = found or check_value(schema, payload)
-            references = collect_references(schema, payload) if each.wants_references else []
+            references = (
+                builtin.collect_references(schema, payload) if each.wants_references else []
+            )
             told.append(([(problem.path, problem.message) for problem in found], list(references)))
         return told
 
@@ -153,28 +136,27 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
 
 
 _TURN_FIELDS = {
-    "content": TEXT,
-    "raw": BYTES,
-    "stderr": TEXT,
-    "prompt": TEXT,
-    "trace": TRACE,
-    "agent": AGENT_CONFIG,
+    "content": builtin.TEXT,
+    "raw": builtin.BYTES,
+    "stderr": builtin.TEXT,
+    "prompt": builtin.TEXT,
+    "trace": builtin.TRACE,
+    "agent": builtin.AGENT_CONFIG,
 }
+_RULED = {"workflow": builtin.WORKFLOW, "agentBinding": builtin.AGENT_CONFIG}
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
-    STEP: {**_TURN_FIELDS, "execContext": AGENT_EXEC_CONTEXT},
-    ATTEMPT: _TURN_FIELDS,
-    START: {"workflow": WORKFLOW},
-    WORKFLOW: {"moderator": MODERATOR, "flow": FLOW},
-    ROLE: {"outputSchema": META, "workflow": WORKFLOW},
-    SIGNAL: {"workflow": WORKFLOW},
+    builtin.STEP: {**_TURN_FIELDS, "execContext": builtin.AGENT_EXEC_CONTEXT},
+    builtin.ATTEMPT: _TURN_FIELDS,
+    builtin.START: _RULED,
+    builtin.WORKFLOW: {
+        "moderator": builtin.MODERATOR,
+        "flow": builtin.FLOW,
+        "roles": builtin.ROLE,
+    },
+    builtin.ROLE: {"outputSchema": builtin.META, "workflow": builtin.WORKFLOW},
+    builtin.SIGNAL: _RULED,
 }
-"""The type that the target of a field must have; readers of threads and workflows rely on it."""
-
-_FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
-    START: {"agentBinding": AGENT_CONFIG},
-    WORKFLOW: {"roles": ROLE},
-    SIGNAL: {"agentBinding": AGENT_CONFIG},
-}
+"""The type that the targets of a field must have; readers of threads and workflows rely on it."""
 
 _ID_BYTES = 20
 _MOST_KNOWN_BYTES = 16 * 1024 * 1024
@@ -236,10 +218,12 @@ class NodeChecks:
             yield site.finding(error.message, hint=error.hint, node=name)
             return
         if first is None:
-            self._first[name] = blob + self._number(site.ref).to_bytes(4, "big")
+            if self._refs[-1:] != [site.ref]:
+                self._refs.append(site.ref)
+            self._first[name] = blob + (len(self._refs) - 1).to_bytes(4, "big")
         elif is_new:
             yield self._collision(site, change, first)
-        if (known.node.type == TEXT) != change.path.endswith(TEXT_SUFFIX):
+        if (known.node.type == builtin.TEXT) != change.path.endswith(TEXT_SUFFIX):
             yield site.finding(f"{change.path} has the wrong suffix for what it holds", node=name)
         if not known.node.is_self_typed:
             yield from self._check_type(site, known.node)
@@ -312,7 +296,7 @@ class NodeChecks:
         node = decode_node(name, content)
         if encode_node(node)[1] != content:
             raise DamagedNode(name, "is not written as uwf writes it")
-        is_long = node.type == TEXT and len(content) > _LONGEST_KEPT
+        is_long = node.type == builtin.TEXT and len(content) > _LONGEST_KEPT
         kept = node._replace(payload=None) if is_long else node
         try:
             known = Known(kept, self._references(site, node))
@@ -336,7 +320,7 @@ class NodeChecks:
         if known is None:
             if len(self._schemas) >= _MOST_SHARED:
                 self._schemas.clear()
-            known = _Schema(plan_references(schema.payload), plain_check(schema.payload))
+            known = _Schema(builtin.plan_references(schema.payload), plain_check(schema.payload))
             self._schemas[schema.hash] = known
         return known
 
@@ -356,11 +340,6 @@ class NodeChecks:
         one, other = (self._decode(name, each) for each in (first, blob))
         return (one.type, one.payload) == (other.type, other.payload)
 
-    def _number(self, ref: str) -> int:
-        if not self._refs or self._refs[-1] != ref:
-            self._refs.append(ref)
-        return len(self._refs) - 1
-
     def _collision(self, site: Location, change: NodeFileChange, first: bytes) -> Finding:
         other = self._refs[int.from_bytes(first[_ID_BYTES:], "big")]
         blobs = [object_id(each).decode() for each in (first[:_ID_BYTES], change.blob or b"")]
@@ -376,18 +355,13 @@ class NodeChecks:
         try:
             if self.find(site, node.type) is None:
                 yield _dangling(site, node.hash, f"its type {node.type}")
-            elif not self._is_schema(site, node.type):
-                yield site.finding(
-                    f"node {node.hash} has the type {node.type}, which is no schema", node=node.hash
-                )
+                return
+            kind = BUILTIN.get(node.type) or self.get(site, node.type)
+            if not (kind.is_self_typed or self._get_type(site, kind.type).is_self_typed):
+                message = f"node {node.hash} has the type {node.type}, which is no schema"
+                yield site.finding(message, node=node.hash)
         except StoreDamaged:
             return  # reported for the type
-
-    def _is_schema(self, site: Location, name: NodeHash) -> bool:
-        if name in BUILTIN:
-            return True
-        node = self.get(site, name)
-        return node.is_self_typed or self._get_type(site, node.type).is_self_typed
 
     def _check_targets(
         self, site: Location, node: Node, targets: tuple[NodeHash, ...]
@@ -411,7 +385,7 @@ class NodeChecks:
     def _check_payload(self, site: Location, known: Known) -> Iterator[Finding]:
         node = known.node
         # A built-in type was checked when the node was read.
-        if node.hash in BUILTIN or (node.type in BUILTIN and node.type != META):
+        if node.hash in BUILTIN or (node.type in BUILTIN and node.type != builtin.META):
             return
         try:
             schema = node if node.is_self_typed else self._get_type(site, node.type)
@@ -439,7 +413,8 @@ class NodeChecks:
                 path=part or None,
             )
         for problem in answer.problems:
-            path = _join(part, problem.path)
+            between = "" if not problem.path or problem.path.startswith("[") else "."
+            path = f"{part}{between}{problem.path}" if part else problem.path
             message = f"node {name} breaks its schema{f' at {path}' if path else ''}: "
             yield site.finding(message + problem.message, node=name, path=path or None)
         for target in answer.references:
@@ -456,19 +431,16 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    fields = [(node.payload.get(name), kind) for name, kind in _FIELDS.get(node.type, {}).items()]
-    for name, kind in _FIELDS_OF_MANY.get(node.type, {}).items():
-        fields += [(value, kind) for value in node.payload.get(name, {}).values()]
-    found = ((find_reference(value), kind) for value, kind in fields)
-    return {target: kind for target, kind in found if target is not None}
+    wanted: dict[NodeHash, NodeHash] = {}
+    for name, kind in _FIELDS.get(node.type, {}).items():
+        value = node.payload.get(name)
+        several = value.values() if isinstance(value, dict) else ()
+        wanted |= {target: kind for each in (value, *several) if (target := find_reference(each))}
+    return wanted
 
 
 def _size(schema: object, payload: object) -> int:
     return len(encode([schema, payload]))
-
-
-def _join(part: str, path: str) -> str:
-    return f"{part}{'' if not path or path.startswith('[') else '.'}{path}" if part else path
 
 
 # Check a tree: does a commit hold exactly the files that it must.
@@ -517,29 +489,27 @@ class TreeChecks:
         others: dict[bytes, TreeEntry] | None = None,
     ) -> tuple[dict[str, bytes], list[Finding]]:
         """Return the *wanted* entries (name to mode) and findings; others go into *others*."""
-        troubles: list[Finding] = []
         try:
             top = self.folders.get(tree)
         except StoreDamaged as error:
             return {}, [site.finding(error.message, hint=error.hint)]
         self.folders.forget(tree)
-        if others is not None:
-            own = {name.encode() for name in wanted}
-            others |= {key: entry for key, entry in top.items() if key not in own}
-            top = {key: entry for key, entry in top.items() if key in own}
-        entries = {key.decode(errors="backslashreplace"): entry for key, entry in top.items()}
         found: dict[str, bytes] = {}
-        for name, (mode, raw) in entries.items():
-            if name not in wanted:
-                troubles.append(site.finding(f"the commit has {name}, which does not belong there"))
+        problems: list[str] = []
+        for key, entry in top.items():
+            name, (mode, raw) = key.decode(errors="backslashreplace"), entry
+            if name not in wanted and others is not None:
+                others[key] = entry
+            elif name not in wanted:
+                problems.append(f"the commit has {name}, which does not belong there")
             elif mode != wanted[name]:
-                problem = f"{name} has mode {mode.decode()}, and must have {wanted[name].decode()}"
-                troubles.append(site.finding(problem))
+                right = wanted[name].decode()
+                problems.append(f"{name} has mode {mode.decode()}, and must have {right}")
             else:
                 found[name] = raw
-        missing = [name for name in wanted if name not in entries]
-        troubles += [site.finding(f"the commit has no {name}") for name in missing]
-        return found, troubles
+        missing = [name for name in wanted if name.encode() not in top]
+        problems += [f"the commit has no {name}" for name in missing]
+        return found, [site.finding(each) for each in problems]
 
     def check_needed(
         self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]

@@ -6,6 +6,7 @@ Format: FORMAT.md, "The tree of a workflow commit".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.verify.history import Finding, Location, check_end, find_old_format, walk_back
@@ -18,6 +19,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.workflow import parse_flow_node
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
+from uwf_git.store import workflows
 from uwf_git.store.lookup.lookup import NODES_REF, build_put_message
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
 from uwf_git.store.objects.commit import (
@@ -31,15 +33,6 @@ from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows import (
-    HEAD_FILE,
-    PUT,
-    REMOVE,
-    ROLLBACK,
-    SOURCE_FILE,
-    WORKFLOWS,
-    build_version_message,
-)
 
 _BY_HAND = "no version of uwf writes such a commit: it was made by hand"
 _INCLUDED = (
@@ -123,12 +116,8 @@ class _Puts:
             yield from _check_commit(site, commit, time_s)
             time_s = commit.view.time_s
             others: dict[bytes, TreeEntry] = {}
-            files, troubles = trees.open_top(
-                site,
-                bytes.fromhex(commit.view.tree.decode()),
-                self.top,
-                others=others if self.is_whole else None,
-            )
+            tree, rest = bytes.fromhex(commit.view.tree.decode()), others if self.is_whole else None
+            files, troubles = trees.open_top(site, tree, self.top, others=rest)
             yield from troubles
             if NODES not in files:
                 continue
@@ -182,16 +171,16 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
 
 class _Versions(_Puts):
     top: Mapping[str, bytes] = {
-        HEAD_FILE: RAW_FILE_MODE,
+        workflows.HEAD_FILE: RAW_FILE_MODE,
         NODES: RAW_TREE_MODE,
-        SOURCE_FILE: RAW_FILE_MODE,
+        workflows.SOURCE_FILE: RAW_FILE_MODE,
     }
-    events = (PUT, ROLLBACK, REMOVE)
+    events = (workflows.PUT, workflows.ROLLBACK, workflows.REMOVE)
     is_whole = True
 
     def __init__(self, trees: TreeChecks, ref: str, known: Oid | None) -> None:
         super().__init__(trees, ref)
-        self._name = ref.removeprefix(WORKFLOWS)
+        self._name = ref.removeprefix(workflows.WORKFLOWS)
         self._known = known
         self._passed: set[bytes] = set()
 
@@ -208,8 +197,8 @@ class _Versions(_Puts):
         event, workflow = put.trailers["Uwf-Event"], put.trailers.get("Uwf-Workflow", "")
         if not is_node_hash(workflow):
             return None
-        reason = "" if event == PUT else body_of(put.view.message)
-        return build_version_message(self._name, event, NodeHash(workflow), reason)
+        reason = "" if event == workflows.PUT else body_of(put.view.message)
+        return workflows.build_version_message(self._name, event, NodeHash(workflow), reason)
 
     def judge(self, put: Put) -> Iterator[Finding]:
         yield from self._check_event(put, put.trailers.get("Uwf-Event"))
@@ -219,9 +208,14 @@ class _Versions(_Puts):
         yield from self._check_node(put, put.trailers.get("Uwf-Workflow", ""))
 
     def _check_event(self, put: Put, event: str | None) -> Iterator[Finding]:
-        if event == REMOVE and self._tree_before(put) != put.view.tree:
-            yield put.site.finding("it removes a version, but its tree differs from the one before")
-        elif event == ROLLBACK and put.view.tree not in self._passed:
+        if event == workflows.REMOVE:
+            before: bytes | None = None
+            with suppress(IndexError, StoreDamaged):
+                before = read_commit(self._trees.objects, put.view.parents[0]).tree
+            if before != put.view.tree:
+                told = "it removes a version, but its tree differs from the one before"
+                yield put.site.finding(told)
+        elif event == workflows.ROLLBACK and put.view.tree not in self._passed:
             self._add_known()
             if put.view.tree not in self._passed:
                 yield put.site.finding("it restores a version that does not exist before it")
@@ -236,12 +230,6 @@ class _Versions(_Puts):
                 return  # reported where it was found
             self._passed.add(view.tree)
             oid = view.parents[0] if view.parents else None
-
-    def _tree_before(self, put: Put) -> bytes | None:
-        try:
-            return read_commit(self._trees.objects, put.view.parents[0]).tree
-        except (IndexError, StoreDamaged):
-            return None
 
     def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
         site, nodes = put.site, self._trees.nodes
@@ -261,7 +249,7 @@ class _Versions(_Puts):
             yield site.finding(f"node {workflow} {names}", node=workflow)
         else:
             yield from self._check_flow(site, node)
-        if put.files.get(HEAD_FILE, blob) != blob:
+        if put.files.get(workflows.HEAD_FILE, blob) != blob:
             yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
         left = [each for each in put.added if each not in BUILTIN]
         yield from self._trees.check_needed(site, node.hash, left)
@@ -279,12 +267,14 @@ class _Versions(_Puts):
 
 def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
     """Check the source of one version and the files beside it."""
-    if SOURCE_FILE not in put.files:
+    if workflows.SOURCE_FILE not in put.files:
         return
     try:
-        source = get_blob(trees.objects, object_id(put.files[SOURCE_FILE]))
+        source = get_blob(trees.objects, object_id(put.files[workflows.SOURCE_FILE]))
     except StoreDamaged as error:
-        yield put.site.finding(f"{SOURCE_FILE} cannot be read: {error.message}", hint=error.hint)
+        yield put.site.finding(
+            f"{workflows.SOURCE_FILE} cannot be read: {error.message}", hint=error.hint
+        )
         return
     # Parse the source only if it may include files: parsing costs more than all the rest.
     if not put.others and b"!include" not in source:
@@ -310,20 +300,18 @@ def _check_includes(
         except StoreDamaged as error:
             raise CannotInclude(error.message) from None
 
-    includes = Includes(read, name=SOURCE_FILE)
+    includes = Includes(read, name=workflows.SOURCE_FILE)
     try:
         parse_yaml(source, includes=includes)
     except BadYaml as error:
         for problem in error.problems:
-            where = f"{problem.file or SOURCE_FILE}:{problem.line}"
+            where = f"{problem.file or workflows.SOURCE_FILE}:{problem.line}"
             yield put.site.finding(f"{where}: {problem.message}", hint=_INCLUDED)
         return
     for path in files:
         if path not in includes.files:
-            yield put.site.finding(
-                f"the commit has {path}, which does not belong there: no file includes it",
-                hint=_INCLUDED,
-            )
+            told = f"the commit has {path}, which does not belong there: no file includes it"
+            yield put.site.finding(told, hint=_INCLUDED)
 
 
 def _list_files(

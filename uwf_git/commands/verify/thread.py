@@ -122,8 +122,11 @@ class CommitChecks:
         follows = record is not None and is_derived(record, point.view)
         self._trees.count(point.commit, is_derived=follows)
         site = Location(self._ref, oid, point.files.get(NODES, b""))
+        standing = None if before is None else before.standing
+        start = point.files.get(START_FILE, b"")
         if record is not None and made is not None and follows:
-            yield from self._check_derived(site, thread, before, point, made)
+            making = Making(self._trees, site, point.view, record, start, standing)
+            yield from self._check_derived(making, thread, made)
             return None
         if before is not None and point.view.time_s < before.view.time_s:
             told = f"its date, {point.view.time_s}, is before that of its parent, "
@@ -143,8 +146,6 @@ class CommitChecks:
         yield from (site.finding(each) for each in wrong)
         if wrong or point.now is None or point.files.keys() != _TOP.keys():
             return None
-        standing = None if before is None else before.standing
-        start = point.files[START_FILE]
         making = Making(self._trees, site, point.view, record, start, standing)
         return (yield from self._check_made(before, point, making, added))
 
@@ -188,25 +189,17 @@ class CommitChecks:
             return point
 
     def _check_derived(
-        self,
-        site: Location,
-        thread: ThreadId | None,
-        before: Point | None,
-        point: Point,
-        made: Snapshot,
+        self, making: Making, thread: ThreadId | None, made: Snapshot
     ) -> Iterator[Finding]:
-        standing = None if before is None else before.standing
-        start = point.files.get(START_FILE, b"")
-        making = Making(self._trees, site, made.commit, made.record, start, standing)
-        record = made.record
-        wrong = list(check_record(None, record, thread))
-        if standing is not None and record.event != "start":
-            wrong = list(check_record(standing.record, record, thread))
-            wrong += check_person(standing, record)
+        record, before = making.record, making.before
+        if before is None or record.event == "start":
+            wrong = list(check_record(None, record, thread))
+        else:
+            wrong = [*check_record(before.record, record, thread), *check_person(before, record)]
             if record.event == "split":
-                wrong += self._check_way(making, standing, made)
+                wrong += self._check_way(making, before, made)
         wrong += self._compare_derived(made)
-        yield from (site.finding(each, hint=HAND_MADE) for each in wrong)
+        yield from (making.site.finding(each, hint=HAND_MADE) for each in wrong)
         self.is_sound = not wrong
         if record.event == "join" and self.is_sound:
             yield from self._check_joined(making)
@@ -260,7 +253,16 @@ class CommitChecks:
         made: Made | None = None
         try:
             made = making.make()
-            if made is not None and making.before is not None and record.event in STEPS:
+            if made is None:
+                # All that is known of what follows from an unknown is what it says twice.
+                state = _last(self._settle(point, None)).state
+                if state is not None and record.depth != state.depth:
+                    told = f"Uwf-Depth is {record.depth}, and now.json says {state.depth}"
+                    yield site.finding(told)
+                if state is not None and record.workflow != state.workflow:
+                    told = f"Uwf-Workflow is {record.workflow}, and now.json says {state.workflow}"
+                    yield site.finding(told)
+            elif making.before is not None and record.event in STEPS:
                 yield from self._check_meta(making, making.before.state.workflow)
         except CannotBe as error:
             yield from (site.finding(each, node=error.node) for each in error.problems)
@@ -268,9 +270,6 @@ class CommitChecks:
             yield site.finding(str(error), hint=HAND_MADE)
         except StoreDamaged:
             pass  # told as the nodes of this commit, or of the one that added them, were checked
-        else:
-            if made is None:
-                yield from _compare_within(site, record, _last(self._settle(point, None)).state)
         if made is not None and point.now is not None:
             left = [each for each in added if record.event != "start" or each not in BUILTIN]
             yield from self._trees.check_needed(site, record.cause, left)
@@ -306,16 +305,6 @@ def _last(reading: Generator[Finding, None, _Read]) -> _Read:
         except StopIteration as done:
             value: _Read = done.value
             return value
-
-
-def _compare_within(
-    site: Location, record: TransitionRecord, state: ThreadState | None
-) -> Iterator[Finding]:
-    """Compare what a commit says twice: all that is known of one that follows from an unknown."""
-    if state is not None and record.depth != state.depth:
-        yield site.finding(f"Uwf-Depth is {record.depth}, and now.json says {state.depth}")
-    if state is not None and record.workflow != state.workflow:
-        yield site.finding(f"Uwf-Workflow is {record.workflow}, and now.json says {state.workflow}")
 
 
 RefKind = Literal["active", "archive", "kept"]
@@ -405,18 +394,15 @@ class ThreadChecks:
         )
         target, hints = (claim.ref, claim.tip), (_FOREIGN, _REWRITTEN)
         yield from check_end(self._objects, history, target, known, hints)
-        split = claim.split
-        if (
-            split is not None
-            and split != history.behind
-            and not is_descendant(self._objects, claim.tip, split)
-        ):
+        split, tip = claim.split, claim.tip
+        if split and split != history.behind and not is_descendant(self._objects, tip, split):
             problem = f"it did not begin at {split}, where the thread split"
             yield _bad_join(claim, claim.thread, claim.tip, problem)
         commits = CommitChecks(self._trees, claim.ref)
         if history.behind is not None:
             self._believe(commits, history.behind)
-        behind = _thread_of(commits.before)
+        record = None if commits.before is None else commits.before.record
+        behind = None if record is None else record.thread
         owner = _owner(claim, history, behind)
         if owner != claim.thread:
             yield _trouble(claim, f"{claim.ref} points at a commit of thread {owner}", _FOREIGN)
@@ -481,12 +467,13 @@ def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
     if last is None or last.record is None or last.view.oid != claim.tip:
         return
     status = last.record.status
-    if claim.place == "archive" and status not in ENDED:
-        message = f"{claim.ref} is in the archive, and the thread has not ended: it is {status}"
-        yield _trouble(claim, message, _MOVE.format(ACTIVE + claim.thread, claim.tip, claim.ref))
-    elif claim.place == "active" and status in ENDED:
-        message = f"{claim.ref} is active, and the thread has ended: it is {status}"
-        yield _trouble(claim, message, _MOVE.format(ARCHIVE + claim.thread, claim.tip, claim.ref))
+    has_ended = status in ENDED
+    if claim.place == ("active" if has_ended else "archive"):
+        where = "is active" if has_ended else "is in the archive"
+        told = "has ended" if has_ended else "has not ended"
+        right = (ARCHIVE if has_ended else ACTIVE) + claim.thread
+        message = f"{claim.ref} {where}, and the thread {told}: it is {status}"
+        yield _trouble(claim, message, _MOVE.format(right, claim.tip, claim.ref))
 
 
 def _owner(claim: Claim, history: History, behind: ThreadId | None) -> ThreadId:
@@ -494,10 +481,6 @@ def _owner(claim: Claim, history: History, behind: ThreadId | None) -> ThreadId:
     newest = history.tip if history.commits else behind
     oldest = history.beginnings[0] if history.commits else behind
     return newest if newest is not None and newest == oldest else claim.thread
-
-
-def _thread_of(point: Point | None) -> ThreadId | None:
-    return None if point is None or point.record is None else point.record.thread
 
 
 def _trouble(claim: Claim, message: str, hint: str, *, commit: Oid | None = None) -> Finding:

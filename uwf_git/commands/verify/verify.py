@@ -14,7 +14,7 @@ from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
-from uwf_git.commands.worktree.chain import Chain, Made, find_chain
+from uwf_git.commands.worktree.chain import Made, find_chain
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
 from uwf_git.store.lookup.lookup import NODES_REF
@@ -158,20 +158,18 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
         chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
         log = [] if chain is None else chain.read_log()
         if chain is None or not log:
-            yield (
-                False,
-                Finding(
-                    f"the files of thread {target.name} are not here, and were not checked",
-                    "fetch them into the project: docs/files.md",
-                    target.ref,
-                ),
-            )
+            told = f"the files of thread {target.name} are not here, and were not checked"
+            hint = "fetch them into the project: docs/files.md"
+            yield False, Finding(told, hint, target.ref)
             continue
         places = {made.commit: number for number, made in enumerate(log)}
         for step in steps:
             problem = _find_problem(step, log, places)
             if problem is not None:
-                yield True, _lost(step, chain, problem, target.ref)
+                files = f"{step.record.files} of {chain.ref} in {chain.worktree}"
+                told = f"a {step.record.event} names the files {files}, {problem}"
+                hint = "another copy of the project may have them: `git fetch` that ref from there"
+                yield True, Finding(told, hint, target.ref, step.commit.oid)
 
 
 def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> str | None:
@@ -185,16 +183,6 @@ def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> st
     if (made.thread, made.after) != (step.record.thread, turn):
         return f"but {after} was made by another turn"
     return None
-
-
-def _lost(step: Snapshot, chain: Chain, problem: str, ref: str) -> Finding:
-    return Finding(
-        f"a {step.record.event} names the files {step.record.files} of {chain.ref} in "
-        f"{chain.worktree}, {problem}",
-        "another copy of the project may have them: `git fetch` that ref from there",
-        ref,
-        step.commit.oid,
-    )
 
 
 MOST_TOLD = 10_000
@@ -231,12 +219,12 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     """Check the refs that *texts* name (see ``find_targets``), or the whole store and its files."""
     targets = find_targets(store, texts)
     run = _Run(store, targets)
-    refs = {each.ref for each in targets}
-    found = run.check() if texts else chain(run.check(), check_files(store, refs))
+    found = run.check()
+    if not texts:
+        found = chain(found, check_files(store, {each.ref for each in targets}))
     troubles = tuple(islice(found, MOST_TOLD))
     gap = None if texts else find_hub_gap(store.path)
-    if gap is not None:
-        run.notes.append(gap)
+    run.notes += [] if gap is None else [gap]
     return run.conclude(troubles)
 
 
@@ -285,23 +273,15 @@ class _Run:
 
     def _compare_with_archive(self, target: Target, tip: Oid, archived: Oid) -> Iterator[Finding]:
         if not is_descendant(self._store.objects, archived, tip):
-            yield Finding(
-                f"thread {target.name} went on after it was archived: {target.ref} is at {tip}, "
-                f"and {ARCHIVE}{target.name} at {archived}",
-                _OTHER_WAY.format(thread=target.name, here=tip, there=archived),
-                target.ref,
-                tip,
-            )
+            places = f"{target.ref} is at {tip}, and {ARCHIVE}{target.name} at {archived}"
+            told = f"thread {target.name} went on after it was archived: {places}"
+            hint = _OTHER_WAY.format(thread=target.name, here=tip, there=archived)
+            yield Finding(told, hint, target.ref, tip)
         # It may have been archived since the refs were listed.
         elif self._find(target.ref) is not None:
-            self.notes.append(
-                Finding(
-                    f"thread {target.name} is archived, and still has its active ref",
-                    "it does no harm, and `uwf gc` sweeps it away",
-                    target.ref,
-                    tip,
-                )
-            )
+            told = f"thread {target.name} is archived, and still has its active ref"
+            hint = "it does no harm, and `uwf gc` sweeps it away"
+            self.notes.append(Finding(told, hint, target.ref, tip))
 
     def _find(self, ref: str) -> Oid | None:
         try:
@@ -319,11 +299,9 @@ class _Run:
             is_workflow = target.kind == "workflow"
             find = heads.find_workflow if is_workflow else heads.find_thread
             for remote, there in find(target.name, tip):
-                other_way = _OTHER_WAY.format(thread=target.name, here=tip, there=there)
-                yield Finding(
-                    f"{target.ref} has diverged: it is at {tip}, and remote {remote} had it at "
-                    f"{there}: neither goes on from the other",
-                    f"`uwf fetch {remote}` says what to do" if is_workflow else other_way,
-                    target.ref,
-                    tip,
-                )
+                hint = _OTHER_WAY.format(thread=target.name, here=tip, there=there)
+                if is_workflow:
+                    hint = f"`uwf fetch {remote}` says what to do"
+                places = f"it is at {tip}, and remote {remote} had it at {there}"
+                told = f"{target.ref} has diverged: {places}: neither goes on from the other"
+                yield Finding(told, hint, target.ref, tip)

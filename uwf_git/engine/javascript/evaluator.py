@@ -9,47 +9,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from uwf_git.engine.javascript import values
-from uwf_git.engine.javascript.parser import (
-    Access,
-    Arrow,
-    Binary,
-    BuiltIn,
-    Call,
-    Choice,
-    Constant,
-    Expression,
-    Items,
-    Joined,
-    Logical,
-    Member,
-    Name,
-    Node,
-    Unary,
-    parse_expression,
-    parse_tokens,
-)
-from uwf_git.engine.javascript.values import (
-    SOURCE_BYTES,
-    TEXT_UNITS,
-    UNDEFINED,
-    Budget,
-    ExpressionFailed,
-    Unanswerable,
-    described,
-    from_units,
-    has_surrogate,
-    is_array,
-    is_loosely_equal,
-    is_object,
-    is_strictly_equal,
-    is_true,
-    number_text,
-    to_number,
-    to_text,
-    to_units,
-    tokenize,
-)
+from uwf_git.engine.javascript import parser, values
+from uwf_git.engine.javascript.values import UNDEFINED, Budget, ExpressionFailed, Unanswerable
 
 # JSON data as JavaScript reads it: elements, members and keys; and results as JSON data again.
 
@@ -87,7 +48,7 @@ class Reader:
         known = self._texts.get(id(text))
         if known is None:
             self.budget.read(len(text))
-            units = to_units(text)
+            units = values.to_units(text)
             if units is not text:
                 self.budget.pair(len(units))
             known = self._texts[id(text)] = (text, units)
@@ -105,14 +66,14 @@ class Reader:
             Unanswerable: *target* is null or undefined, or has the name from its prototype.
         """
         if target is None or target is UNDEFINED:
-            told = described(key).removeprefix("the text ")
-            raise Unanswerable(f"{to_text(target)} has no member {told}; `?.` allows that")
-        name = to_text(key)
+            told = values.described(key).removeprefix("the text ")
+            raise Unanswerable(f"{values.to_text(target)} has no member {told}; `?.` allows that")
+        name = values.to_text(key)
         if name in values.OBJECT:
             raise Unanswerable(f"`{name}` belongs to every object, and cannot be read")
         if isinstance(target, Mapping):
             self.budget.read(len(name))
-            return self.value(target.get(from_units(name), UNDEFINED))
+            return self.value(target.get(values.from_units(name), UNDEFINED))
         if isinstance(target, bool):
             return UNDEFINED
         if isinstance(target, float):
@@ -127,22 +88,22 @@ class Reader:
 
     def keys(self, target: Any) -> list[str]:
         """Return `Object.keys(target)` of an array or object, as data."""
-        if is_array(target):
+        if values.is_array(target):
             self.budget.visit(len(target))
             return [str(index) for index in range(len(target))]
         if isinstance(target, Mapping):
             self.budget.visit(len(target))
             return in_order(target)
-        raise Unanswerable(f"Object.keys({described(target)}): it is no object")
+        raise Unanswerable(f"Object.keys({values.described(target)}): it is no object")
 
     def exported(self, value: Any, level: int = 0) -> Any:
         """Return a copy of *value* as JSON data (UNDEFINED stays), with numbers as doubles."""
         if isinstance(value, str):
             if not value.isascii():
                 self.budget.read(len(value))
-                if has_surrogate(value):
+                if values.has_surrogate(value):
                     self.budget.pair(len(value))
-                value = from_units(value)
+                value = values.from_units(value)
             return value
         if isinstance(value, list | tuple):
             check_level(level)
@@ -189,10 +150,10 @@ def _is_index(name: str) -> bool:
 # The operators that take values, not expressions.
 
 _EQUALITY: dict[str, Callable[[Any, Any], bool]] = {
-    "===": is_strictly_equal,
-    "!==": lambda left, right: not is_strictly_equal(left, right),
-    "==": is_loosely_equal,
-    "!=": lambda left, right: not is_loosely_equal(left, right),
+    "===": values.is_strictly_equal,
+    "!==": lambda left, right: not values.is_strictly_equal(left, right),
+    "==": values.is_loosely_equal,
+    "!=": lambda left, right: not values.is_loosely_equal(left, right),
 }
 _ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
@@ -207,7 +168,7 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 def apply_unary(budget: Budget, name: str, operand: Any) -> Any:
     """Return one of `! typeof - +` of a value."""
     if name == "!":
-        return not is_true(operand)
+        return not values.is_true(operand)
     if name == "typeof":
         return values.type_of(operand)
     number = _number(budget, operand)
@@ -218,16 +179,18 @@ def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
     if name in _EQUALITY:
         _count(budget, left, right)
         return _EQUALITY[name](left, right)
-    if is_object(left) or is_object(right):
-        raise Unanswerable(f"{described(left)} {name} {described(right)}: name a member")
+    if values.is_object(left) or values.is_object(right):
+        raise Unanswerable(
+            f"{values.described(left)} {name} {values.described(right)}: name a member"
+        )
     are_texts = isinstance(left, str) and isinstance(right, str)
     if name in _ORDER:
         _count(budget, left, right)
         if are_texts:
             return _ORDER[name](left, right)
-        return _ORDER[name](to_number(left), to_number(right))
+        return _ORDER[name](values.to_number(left), values.to_number(right))
     if name == "+" and (isinstance(left, str) or isinstance(right, str)):
-        left, right = to_text(left), to_text(right)
+        left, right = values.to_text(left), values.to_text(right)
         budget.make(len(left) + len(right))
         return left + right
     return _ARITHMETIC[name](_number(budget, left), _number(budget, right))
@@ -236,7 +199,7 @@ def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
 def _number(budget: Budget, value: Any) -> float:
     if isinstance(value, str):
         budget.make(len(value))
-    return to_number(value)
+    return values.to_number(value)
 
 
 def _count(budget: Budget, left: Any, right: Any) -> None:
@@ -269,9 +232,9 @@ def call_method(reader: Reader, target: Any, method: str, argument: Any) -> Any:
     """
     if isinstance(target, str) and method in _OF_TEXTS:
         return _call_of_text(reader, target, method, argument)
-    if is_array(target) and method in _OF_ARRAYS:
+    if values.is_array(target) and method in _OF_ARRAYS:
         return _call_of_array(reader, target, method, argument)
-    raise Unanswerable(f"{described(target)} has no `{method}(…)` here")
+    raise Unanswerable(f"{values.described(target)} has no `{method}(…)` here")
 
 
 _OF_TEXTS = {"includes", "startsWith", "endsWith", "trim", "toLowerCase", "toUpperCase"}
@@ -287,7 +250,7 @@ def _call_of_text(reader: Reader, target: str, method: str, argument: Any) -> st
             return _to_case(reader, target, str.lower)
         case "toUpperCase":
             return _to_case(reader, target, str.upper)
-    sought = to_text(argument)
+    sought = values.to_text(argument)
     if method == "includes":
         reader.budget.search(len(target), len(sought))
         return sought in target
@@ -302,7 +265,7 @@ def _call_of_array(reader: Reader, target: Any, method: str, argument: Any) -> A
         return _join(reader, target, argument)
     elements = enumerate(reader.elements(target))
     told = ((each, argument(each, float(number))) for number, each in elements)
-    chosen = (each for each, answer in told if is_true(answer))
+    chosen = (each for each, answer in told if values.is_true(answer))
     match method:
         case "map":
             return tuple(answer for _, answer in told)
@@ -311,30 +274,30 @@ def _call_of_array(reader: Reader, target: Any, method: str, argument: Any) -> A
         case "find":
             return next(chosen, UNDEFINED)
         case "some":
-            return any(is_true(answer) for _, answer in told)
-    return all(is_true(answer) for _, answer in told)
+            return any(values.is_true(answer) for _, answer in told)
+    return all(values.is_true(answer) for _, answer in told)
 
 
 def _to_case(reader: Reader, target: str, change: Callable[[str], str]) -> str:
     reader.budget.make(len(target))
-    if has_surrogate(target):
+    if values.has_surrogate(target):
         reader.budget.pair(2 * len(target))
-    text = from_units(target)
+    text = values.from_units(target)
     if not text.isascii():
         found = re.search(_NEW_CASES, text)
         if not found and change is str.lower and _SIGMA in text:
             found = re.search(_NOT_BESIDE_SIGMA, text)
         if found:
             raise Unanswerable(f"U+{ord(found[0]):04X} has another case in each Unicode")
-    changed = to_units(change(text))
-    if len(changed) > TEXT_UNITS:
-        raise Unanswerable(f"it makes a text of more than {TEXT_UNITS} characters")
+    changed = values.to_units(change(text))
+    if len(changed) > values.TEXT_UNITS:
+        raise Unanswerable(f"it makes a text of more than {values.TEXT_UNITS} characters")
     return changed
 
 
 def _array_includes(reader: Reader, target: Any, argument: Any) -> bool:
-    if is_object(argument):
-        if any(map(is_object, reader.elements(target))):
+    if values.is_object(argument):
+        if any(map(values.is_object, reader.elements(target))):
             raise Unanswerable("objects and arrays cannot be compared")
         return False
     kind = str if isinstance(argument, str) else type(argument)
@@ -352,20 +315,22 @@ def _array_includes(reader: Reader, target: Any, argument: Any) -> bool:
 
 def _join(reader: Reader, target: Any, argument: Any, level: int = 0) -> str:
     check_level(level)
-    separator = "," if argument is UNDEFINED else to_text(argument)
+    separator = "," if argument is UNDEFINED else values.to_text(argument)
     pieces = []
     length = 0
     for each in reader.elements(target):
-        if is_array(each):
+        if values.is_array(each):
             pieces.append(_join(reader, each, UNDEFINED, level + 1))
         else:
-            pieces.append("" if each is None or each is UNDEFINED else to_text(each))
+            pieces.append("" if each is None or each is UNDEFINED else values.to_text(each))
         length += len(pieces[-1]) + len(separator)
     reader.budget.make(max(0, length - len(separator)))
     return separator.join(pieces)
 
 
-def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | None = None) -> Any:
+def evaluate(
+    expression: parser.Expression, names: Mapping[str, Any], budget: Budget | None = None
+) -> Any:
     """Return the value of *expression*: JSON data that shares nothing with *names*, or UNDEFINED.
 
     An array may hold UNDEFINED too. A number is an int if it is whole, up to 2**53, else a float;
@@ -378,17 +343,17 @@ def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | 
 
 
 def evaluate_condition(
-    expression: Expression, names: Mapping[str, Any], budget: Budget | None = None
+    expression: parser.Expression, names: Mapping[str, Any], budget: Budget | None = None
 ) -> bool:
     """Return whether the value of *expression* is true for JavaScript; raise as `evaluate`."""
-    return bool(_run(expression, names, budget, lambda _, value: is_true(value)))
+    return bool(_run(expression, names, budget, lambda _, value: values.is_true(value)))
 
 
 _Result = Callable[[Reader, Any], Any]
 
 
 def _run(
-    expression: Expression, names: Mapping[str, Any], budget: Budget | None, result: _Result
+    expression: parser.Expression, names: Mapping[str, Any], budget: Budget | None, result: _Result
 ) -> Any:
     evaluation = _Evaluation(expression.source, names, budget or Budget())
     try:
@@ -410,17 +375,17 @@ class _Evaluation:
         self._source = source
         self._names = names
 
-    def value(self, node: Node, scope: _Scope) -> Any:
+    def value(self, node: parser.Node, scope: _Scope) -> Any:
         self.reader.budget.evaluate()
         return _RULES[type(node)](self, node, scope)
 
     def _failed(self, problem: Unanswerable, at: int) -> ExpressionFailed:
         return ExpressionFailed(self._source, str(problem), at)
 
-    def constant(self, node: Constant, _: _Scope) -> Any:
+    def constant(self, node: parser.Constant, _: _Scope) -> Any:
         return node.value
 
-    def name(self, node: Name, scope: _Scope) -> Any:
+    def name(self, node: parser.Name, scope: _Scope) -> Any:
         if node.name in scope:
             return scope[node.name]
         try:
@@ -430,14 +395,14 @@ class _Evaluation:
             raise ExpressionFailed(self._source, problem, node.position) from None
         return self.reader.value(given)
 
-    def unary(self, node: Unary, scope: _Scope) -> Any:
+    def unary(self, node: parser.Unary, scope: _Scope) -> Any:
         operand = self.value(node.operand, scope)
         try:
             return apply_unary(self.reader.budget, node.operator, operand)
         except Unanswerable as problem:
             raise self._failed(problem, node.position) from None
 
-    def binary(self, node: Binary, scope: _Scope) -> Any:
+    def binary(self, node: parser.Binary, scope: _Scope) -> Any:
         left = self.value(node.first, scope)
         for sign, position, operand in node.rest:
             right = self.value(operand, scope)
@@ -447,52 +412,52 @@ class _Evaluation:
                 raise self._failed(problem, position) from None
         return left
 
-    def logical(self, node: Logical, scope: _Scope) -> Any:
+    def logical(self, node: parser.Logical, scope: _Scope) -> Any:
         for operand in node.operands:
             value = self.value(operand, scope)
             if node.operator == "??":
                 decides = value is not None and value is not UNDEFINED
             else:
-                decides = is_true(value) == (node.operator == "||")
+                decides = values.is_true(value) == (node.operator == "||")
             if decides:
                 break
         return value
 
-    def choice(self, node: Choice, scope: _Scope) -> Any:
-        holds = is_true(self.value(node.condition, scope))
+    def choice(self, node: parser.Choice, scope: _Scope) -> Any:
+        holds = values.is_true(self.value(node.condition, scope))
         return self.value(node.then if holds else node.otherwise, scope)
 
-    def items(self, node: Items, scope: _Scope) -> Any:
+    def items(self, node: parser.Items, scope: _Scope) -> Any:
         return tuple([self.value(each, scope) for each in node.items])
 
-    def joined(self, node: Joined, scope: _Scope) -> str:
+    def joined(self, node: parser.Joined, scope: _Scope) -> str:
         texts = []
         for part in node.parts:
             value = self.value(part, scope)
             try:
-                texts.append(to_text(value))
+                texts.append(values.to_text(value))
             except Unanswerable as problem:
                 raise self._failed(problem, part.position) from None
         self.reader.budget.make(sum(map(len, texts)))
         return "".join(texts)
 
-    def built_in(self, node: BuiltIn, scope: _Scope) -> Any:
+    def built_in(self, node: parser.BuiltIn, scope: _Scope) -> Any:
         value = self.value(node.argument, scope)
         if node.function == "Array.isArray":
-            return is_array(value)
+            return values.is_array(value)
         try:
             return tuple(self.reader.elements(self.reader.keys(value)))
         except Unanswerable as problem:
             raise self._failed(problem, node.position) from None
 
-    def access(self, node: Access, scope: _Scope) -> Any:
+    def access(self, node: parser.Access, scope: _Scope) -> Any:
         value = self.value(node.target, scope)
         for link in node.links:
             if link.optional and (value is None or value is UNDEFINED):
                 return UNDEFINED
             self.reader.budget.evaluate()
             try:
-                if isinstance(link, Member):
+                if isinstance(link, parser.Member):
                     value = self.reader.member(value, self.value(link.key, scope))
                 else:
                     argument = self._argument(link, scope)
@@ -501,10 +466,10 @@ class _Evaluation:
                 raise self._failed(problem, link.position) from None
         return value
 
-    def _argument(self, call: Call, scope: _Scope) -> Any:
+    def _argument(self, call: parser.Call, scope: _Scope) -> Any:
         if call.argument is None:
             return UNDEFINED
-        if not isinstance(call.argument, Arrow):
+        if not isinstance(call.argument, parser.Arrow):
             return self.value(call.argument, scope)
         parameters, body = call.argument.parameters, call.argument.body
 
@@ -516,16 +481,16 @@ class _Evaluation:
 
 
 _RULES: dict[type, Callable[[_Evaluation, Any, _Scope], Any]] = {
-    Constant: _Evaluation.constant,
-    Name: _Evaluation.name,
-    Unary: _Evaluation.unary,
-    Binary: _Evaluation.binary,
-    Logical: _Evaluation.logical,
-    Choice: _Evaluation.choice,
-    Items: _Evaluation.items,
-    Joined: _Evaluation.joined,
-    Access: _Evaluation.access,
-    BuiltIn: _Evaluation.built_in,
+    parser.Constant: _Evaluation.constant,
+    parser.Name: _Evaluation.name,
+    parser.Unary: _Evaluation.unary,
+    parser.Binary: _Evaluation.binary,
+    parser.Logical: _Evaluation.logical,
+    parser.Choice: _Evaluation.choice,
+    parser.Items: _Evaluation.items,
+    parser.Joined: _Evaluation.joined,
+    parser.Access: _Evaluation.access,
+    parser.BuiltIn: _Evaluation.built_in,
 }
 
 
@@ -535,35 +500,33 @@ _MARK = re.compile(r"\\?\$\{")
 
 
 class Template(NamedTuple):
-    """A checked template: its text, its pieces in order, and the names that these read."""
+    """A checked template: its text, and its pieces in order."""
 
     source: str
-    parts: tuple[str | Expression, ...]
-    names: frozenset[str]
+    parts: tuple[str | parser.Expression, ...]
 
 
 def parse_template(source: str, names: Collection[str] | None = None) -> Template:
     r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself."""
-    if len(source) > TEXT_UNITS:
-        raise ExpressionFailed(source, f"it is longer than {TEXT_UNITS} characters", None)
-    parts: list[str | Expression] = []
+    if len(source) > values.TEXT_UNITS:
+        raise ExpressionFailed(source, f"it is longer than {values.TEXT_UNITS} characters", None)
+    parts: list[str | parser.Expression] = []
     at = size = 0
     while mark := _MARK.search(source, at):
         parts.append(source[at : mark.start()])
         at = mark.end()
         if mark[0] == "${":
-            tokens, end = tokenize(source, at, in_template=True)
+            tokens, end = values.tokenize(source, at, in_template=True)
             size += end - at
-            if size > SOURCE_BYTES:
-                problem = f"its expressions are longer than {SOURCE_BYTES} characters in all"
+            if size > values.SOURCE_BYTES:
+                problem = f"its expressions are longer than {values.SOURCE_BYTES} characters in all"
                 raise ExpressionFailed(source, problem, at)
-            parts.append(parse_tokens(source, tokens, names))
+            parts.append(parser.parse_tokens(source, tokens, names))
             at = end + 1
         else:
             parts.append("${")
     parts.append(source[at:])
-    read = [part.names for part in parts if isinstance(part, Expression)]
-    return Template(source, tuple(filter(None, parts)), frozenset().union(*read))
+    return Template(source, tuple(filter(None, parts)))
 
 
 def fill_template(
@@ -576,20 +539,23 @@ def fill_template(
     expression.
     """
     budget = budget or Budget()
-    if len(template.parts) == 1 and isinstance(template.parts[0], Expression):
+    if len(template.parts) == 1 and isinstance(template.parts[0], parser.Expression):
         return _told(template.parts[0], names, budget, _plain)
     texts = [
         part if isinstance(part, str) else _told(part, names, budget, _text)
         for part in template.parts
     ]
-    if sum(map(len, texts)) > TEXT_UNITS:
-        problem = f"it makes a text of more than {TEXT_UNITS} characters"
+    if sum(map(len, texts)) > values.TEXT_UNITS:
+        problem = f"it makes a text of more than {values.TEXT_UNITS} characters"
         raise ExpressionFailed(template.source, problem, None)
     return "".join(texts)
 
 
 def _told(
-    part: Expression, names: Mapping[str, Any], budget: Budget, form: Callable[[Any, Budget], Any]
+    part: parser.Expression,
+    names: Mapping[str, Any],
+    budget: Budget,
+    form: Callable[[Any, Budget], Any],
 ) -> Any:
     value = evaluate(part, names, budget)
     try:
@@ -604,11 +570,13 @@ def _plain(value: Any, budget: Budget) -> Any:
         case list():
             return [_plain(each, budget) for each in value]
         case dict():
-            return {_whole(key): _plain(each, budget) for key, each in value.items()}
+            return {_plain(key, budget): _plain(each, budget) for key, each in value.items()}
         case str():
-            return _whole(value)
+            if values.has_surrogate(value):
+                raise Unanswerable("it has half of a character (a lone surrogate)")
+            return value
         case float() if not math.isfinite(value):
-            raise Unanswerable(f"{number_text(value)} is no JSON")
+            raise Unanswerable(f"{values.number_text(value)} is no JSON")
     if value is UNDEFINED:
         raise Unanswerable("it is undefined; `|| 'default'` gives a value")
     return value or 0 if isinstance(value, float) else value
@@ -616,7 +584,7 @@ def _plain(value: Any, budget: Budget) -> Any:
 
 def _text(value: Any, budget: Budget) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return number_text(float(value))
+        return values.number_text(float(value))
     value = _plain(value, budget)
     if isinstance(value, str):
         return value
@@ -627,37 +595,22 @@ def _text(value: Any, budget: Budget) -> str:
 
 def _write(value: Any, pieces: list[str], budget: Budget) -> None:
     match value:
-        case list():
-            _write_all(value, "[]", pieces, budget)
-        case dict():
-            _write_all(value, "{}", pieces, budget)
+        case list() | dict():
+            pieces.append("[" if isinstance(value, list) else "{")
+            for number, each in enumerate(value):
+                pieces.append("," if number else "")
+                _write(each, pieces, budget)
+                if isinstance(value, dict):
+                    pieces.append(":")
+                    _write(value[each], pieces, budget)
+            pieces.append("]" if isinstance(value, list) else "}")
         case str():
             budget.make(len(value))
             pieces.append(json.dumps(value, ensure_ascii=False))
         case bool() | None:
             pieces.append(json.dumps(value))
         case _:
-            pieces.append(number_text(float(value)))
-
-
-def _write_all(
-    several: list[Any] | dict[str, Any], brackets: str, pieces: list[str], budget: Budget
-) -> None:
-    pieces.append(brackets[0])
-    for number, each in enumerate(several):
-        if number:
-            pieces.append(",")
-        _write(each, pieces, budget)
-        if isinstance(several, dict):
-            pieces.append(":")
-            _write(several[each], pieces, budget)
-    pieces.append(brackets[1])
-
-
-def _whole(text: str) -> str:
-    if has_surrogate(text):
-        raise Unanswerable("it has half of a character (a lone surrogate)")
-    return text
+            pieces.append(values.number_text(float(value)))
 
 
 # Many expressions asked of the same data, one after the other: what they may cost together.
@@ -673,7 +626,7 @@ class Together:
 
     def __init__(self) -> None:
         self._left = float(MOST)
-        self._expression, self._template = cache(parse_expression), cache(parse_template)
+        self._expression, self._template = cache(parser.parse_expression), cache(parse_template)
 
     def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
         with self._budget(source) as budget:

@@ -1,17 +1,10 @@
 """From the text of an expression to its checked syntax tree."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, NoReturn
 
-from uwf_git.engine.javascript.values import (
-    OBJECT,
-    RESERVED,
-    UNDEFINED,
-    ExpressionFailed,
-    Token,
-    to_units,
-    tokenize,
-)
+from uwf_git.engine.javascript import values
+from uwf_git.engine.javascript.values import UNDEFINED, ExpressionFailed, Token
 
 # The syntax tree of an expression: immutable, with positions that count from 0.
 
@@ -122,11 +115,10 @@ Node = (
 
 
 class Expression(NamedTuple):
-    """A checked expression: its text, its tree, and the names that it reads from outside."""
+    """A checked expression: its text and its tree."""
 
     source: str
     root: Node
-    names: frozenset[str]
 
 
 def children(node: tuple[object, ...]) -> Iterator[Node]:
@@ -144,8 +136,7 @@ LEVELS = 100
 """How deep an expression may nest."""
 
 
-def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> frozenset[str]:
-    free: set[str] = set()
+def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> None:
     waiting: list[tuple[Node, int, frozenset[str]]] = [(root, 1, frozenset())]
     while waiting:
         node, level, bound = waiting.pop()
@@ -154,16 +145,10 @@ def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> froz
             raise ExpressionFailed(source, problem, node.position)
         if isinstance(node, Arrow):
             bound = bound.union(node.parameters)
-        elif isinstance(node, Name) and node.name not in bound:
-            if allowed is not None and node.name not in allowed:
-                raise ExpressionFailed(source, _unknown(node.name, allowed), node.position)
-            free.add(node.name)
+        elif isinstance(node, Name) and allowed is not None and node.name not in {*allowed, *bound}:
+            told = f"there are {', '.join(sorted(allowed)) or 'none'}"
+            raise ExpressionFailed(source, f"unknown name `{node.name}`; {told}", node.position)
         waiting.extend((child, level + 1, bound) for child in children(node))
-    return frozenset(free)
-
-
-def _unknown(name: str, allowed: Collection[str]) -> str:
-    return f"unknown name `{name}`; there are {', '.join(sorted(allowed)) or 'none'}"
 
 
 # The parser: tokens to a checked syntax tree.
@@ -211,7 +196,7 @@ _INSTEAD = {
 
 def parse_expression(source: str, names: Collection[str] | None = None) -> Expression:
     """Return *source* as a tree, after every check that needs no data."""
-    tokens, _ = tokenize(source)
+    tokens, _ = values.tokenize(source)
     return parse_tokens(source, tokens, names)
 
 
@@ -223,7 +208,8 @@ def parse_tokens(source: str, tokens: list[Token], names: Collection[str] | None
         # The caller's own stack was nearly used up.
         problem = "it nests too deeply"
     else:
-        return Expression(source, root, check_tree(source, root, names))
+        check_tree(source, root, names)
+        return Expression(source, root)
     raise ExpressionFailed(source, problem, tokens[0].position)
 
 
@@ -281,21 +267,18 @@ class _Parser:
         start = self._token.position
         first = self._binary()
         if self._kind == "??":
-            result = self._joined(start, "??", first, self._binary)
+            result = self._joined("??", start, first)
         else:
-            first = self._joined(start, "&&", first, self._binary)
-            result = self._joined(start, "||", first, self._conjunction)
+            result = self._joined("||", start, self._joined("&&", start, first))
         if self._kind in {"??", "||", "&&"}:
             self._refuse("`??` beside `||` or `&&` needs brackets", self._token.position)
         return result
 
-    def _conjunction(self) -> Node:
-        return self._joined(self._token.position, "&&", self._binary(), self._binary)
-
-    def _joined(self, start: int, operator: str, first: Node, operand: Callable[[], Node]) -> Node:
+    def _joined(self, operator: str, start: int, first: Node) -> Node:
         operands = [first]
         while self._take(operator):
-            operands.append(operand())
+            at, operand = self._token.position, self._binary()
+            operands.append(self._joined("&&", at, operand) if operator == "||" else operand)
         return Logical(start, operator, tuple(operands)) if len(operands) > 1 else first
 
     def _binary(self, at_least: int = 1) -> Node:
@@ -345,10 +328,10 @@ class _Parser:
         if self._kind == "(":
             return self._call(name, optional=optional)
         self._check_member(text, name.position)
-        return Member(token.position, Constant(name.position, to_units(text)), optional)
+        return Member(token.position, Constant(name.position, values.to_units(text)), optional)
 
     def _check_member(self, name: str, at: int) -> None:
-        if name in OBJECT:
+        if name in values.OBJECT:
             self._refuse(f"`{name}` belongs to every object, and cannot be read", at)
 
     def _call(self, name: Token, *, optional: bool) -> Call:
@@ -368,16 +351,15 @@ class _Parser:
 
     def _arrow(self, method: str) -> Arrow:
         start = self._token.position
-        if self._take("("):
-            parameters = [self._parameter()]
+        parameters: list[str] = []
+        if self._kind == "name":
+            parameters.append(self._parameter())
+        elif self._take("("):
+            parameters.append(self._parameter())
             while self._take(","):
                 parameters.append(self._parameter())
             self._need(")")
-        elif self._kind == "name":
-            parameters = [self._parameter()]
-        else:
-            self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
-        if self._kind != "=>" or self._token.after_line_end:
+        if not parameters or self._kind != "=>" or self._token.after_line_end:
             self._unexpected(f"`{method}` takes a function such as x => x.ok: ")
         if len(parameters) > _MOST_PARAMETERS or len(set(parameters)) < len(parameters):
             self._refuse("a function takes (x) or (x, i)", start)
@@ -390,7 +372,7 @@ class _Parser:
     def _parameter(self) -> str:
         token = self._need("name")
         name = str(token.value)
-        if name in RESERVED:
+        if name in values.RESERVED:
             self._refuse(f"`{name}` cannot be a parameter", token.position)
         return name
 
@@ -419,7 +401,7 @@ class _Parser:
             return Constant(token.position, _LITERALS[name])
         if name in _BUILT_IN:
             return self._built_in(token, name)
-        if name in RESERVED:
+        if name in values.RESERVED:
             self._refuse(f"unexpected `{name}`", token.position)
         return Name(token.position, name)
 

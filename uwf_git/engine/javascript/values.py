@@ -24,7 +24,8 @@ class ExpressionFailed(Refused):
         problem = _safe(problem)
         self.problem = problem
         self.position = None if at is None else at + 1
-        shown = _one_line(source)
+        line = " ".join(source[: 2 * _SHOWN].split())
+        shown = _safe(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
         where = "" if at is None else f" (at character {self.position})"
         super().__init__(
             f"expression `{shown}` failed: {problem}{where}",
@@ -36,11 +37,6 @@ class ExpressionFailed(Refused):
 
 class Unanswerable(Exception):
     """What an operation says that has no answer; whoever knows the place adds it."""
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text[: 2 * _SHOWN].split())
-    return _safe(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
 
 
 def _safe(text: str) -> str:
@@ -179,7 +175,9 @@ class _Scanner:
     def run(self, *, closing: bool) -> list[Token]:
         tokens = []
         while True:
-            after_line_end = self._skip_space()
+            space = _SPACE.match(self._source, self.at)
+            after_line_end = space is not None and any(each in LINE_ENDS for each in space[0])
+            self.at = self.at if space is None else space.end()
             if self.at - self._start > SOURCE_BYTES:
                 self._refuse(f"it is longer than {SOURCE_BYTES} bytes", self._start)
             ended = self.at == len(self._source)
@@ -193,13 +191,6 @@ class _Scanner:
         if len(text.encode("utf-8", "surrogatepass")) > SOURCE_BYTES:
             self._refuse(f"it is longer than {SOURCE_BYTES} bytes", self._start)
         return tokens
-
-    def _skip_space(self) -> bool:
-        found = _SPACE.match(self._source, self.at)
-        if found is None:
-            return False
-        self.at = found.end()
-        return any(each in LINE_ENDS for each in found[0])
 
     def _next(self, *, after_line_end: bool) -> Token:
         source, start = self._source, self.at

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 from uwf_git.engine.picture.labels import (
@@ -12,7 +12,6 @@ from uwf_git.engine.picture.labels import (
     Drawing,
     Line,
     Point,
-    Style,
     Text,
     columns,
     cut,
@@ -22,6 +21,7 @@ from uwf_git.engine.picture.labels import (
 from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.plan import (
     Block,
+    Branch,
     FlowPlan,
     GraphPlan,
     Mark,
@@ -29,7 +29,6 @@ from uwf_git.engine.picture.plan import (
     Plan,
     Station,
     Subject,
-    Way,
     plan_flow,
     plan_graph,
 )
@@ -53,30 +52,23 @@ def render_outline(plan: Plan, width: int) -> str:
 
 def _graph(plan: GraphPlan, width: int) -> Iterator[str]:
     for number, station in enumerate(plan.stations):
-        yield from _head("", "", station._replace(note=_told(station)), width)
+        note = station.note if station.is_reached else f"(nothing leads here) {station.note}"
+        yield from _head("", "", station._replace(note=note), width)
         ways = [way for way in plan.ways if way.source == number]
         goes_down = any(way.target == number + 1 for way in ways)
-        told = [line for way in ways for line in _tell_way(way, plan.stations[way.target].name)]
-        for place, line in enumerate(sorted(told, key=_number)):
-            mark = "└─ " if place == len(told) - 1 and not goes_down else "├─ "
-            guide = "   " if mark.startswith("└") else "│  "
+        told: list[str] = []
+        for way in ways:
+            sign = "↺" if way.target <= number else "↓" if way.target == number + 1 else "→"
+            # The only way is not told if it leads to the next station.
+            labels = [f"{label}  " for label in way.labels] or [""] * (sign != "↓")
+            told += [f"{label}{sign} {plan.stations[way.target].name}" for label in labels]
+        for left, line in enumerate(sorted(told, key=_number), 1 - len(told)):
+            mark, guide = ("├─ ", "│  ") if left or goes_down else ("└─ ", "   ")
             first, *others = wrap(line, width - 3, "   ")
             yield mark + first
             yield from (guide + each for each in others)
         if number + 1 < len(plan.stations):
             yield "│" if goes_down else ""
-
-
-def _told(station: Station) -> str:
-    return station.note if station.is_reached else f"(nothing leads here) {station.note}"
-
-
-def _tell_way(way: Way, target: str) -> list[str]:
-    """Return the lines of *way*; none if it is the only one, and leads to the next station."""
-    sign = "↺" if way.target <= way.source else "↓" if way.target == way.source + 1 else "→"
-    if not way.labels:
-        return [] if sign == "↓" else [f"{sign} {target}"]
-    return [f"{label}  {sign} {target}" for label in way.labels]
 
 
 def _number(line: str) -> int:
@@ -139,268 +131,8 @@ def _head(first: str, guide: str, what: Station | Block, width: int) -> Iterator
     yield from (guide + each for each in others)
 
 
-# A plan in Mermaid, which GitHub and GitLab draw in Markdown.
+# The colours of pictures.
 
-# A plan as nodes, edges and groups: for the forms that other programs lay out.
-
-Shape = Literal["role", "end", "workflow", "choice", "fork"]
-
-_COLUMNS = 40
-
-
-class NetNode(NamedTuple):
-    """A role, an end, or a point where ways part or meet."""
-
-    name: str
-    shape: Shape
-    lines: tuple[str, ...]
-    state: MarkState | None = None
-    is_reached: bool = True
-
-
-class NetEdge(NamedTuple):
-    source: str
-    target: str
-    lines: tuple[str, ...] = ()
-    is_back: bool = False
-
-
-class Group(NamedTuple):
-    """A container: a frame around what is in it."""
-
-    name: str
-    lines: tuple[str, ...]
-    members: tuple[Union[NetNode, "Group"], ...]
-    state: MarkState | None = None
-
-
-Member: TypeAlias = NetNode | Group
-
-
-class Net(NamedTuple):
-    """The whole net; each name is one word of ASCII letters and digits."""
-
-    members: tuple[Member, ...]
-    edges: tuple[NetEdge, ...]
-
-
-class _Part(NamedTuple):
-    """What a block became, where it is entered, and from which nodes a way leads on."""
-
-    member: Member
-    entry: str
-    exits: tuple[tuple[str, tuple[str, ...]], ...]
-    """Nodes, each with the label of the way that leads on."""
-
-
-def make_net(plan: Plan) -> Net:
-    if isinstance(plan, GraphPlan):
-        return _net_of_graph(plan)
-    return _Weaver().weave(plan)
-
-
-def walk_nodes(members: Sequence[Member]) -> Iterator[NetNode]:
-    """Yield the nodes in *members* and in their groups."""
-    for member in members:
-        if isinstance(member, Group):
-            yield from walk_nodes(member.members)
-        else:
-            yield member
-
-
-def walk_groups(members: Sequence[Member]) -> Iterator[Group]:
-    """Yield the groups in *members* and in their groups."""
-    for member in members:
-        if isinstance(member, Group):
-            yield member
-            yield from walk_groups(member.members)
-
-
-def _net_of_graph(plan: GraphPlan) -> Net:
-    nodes = tuple(
-        NetNode(
-            f"n{number}",
-            "end" if station.is_end else "role",
-            _lines(station.name, station.mark),
-            station.mark.state if station.mark else None,
-            station.is_reached,
-        )
-        for number, station in enumerate(plan.stations)
-    )
-    edges = tuple(
-        NetEdge(
-            f"n{way.source}",
-            f"n{way.target}",
-            tuple(line for label in way.labels for line in wrap(label, _COLUMNS)),
-            way.target <= way.source,
-        )
-        for way in plan.ways
-    )
-    return Net(nodes, edges)
-
-
-def _lines(name: str, mark: Mark | None) -> tuple[str, ...]:
-    return (*wrap(name, _COLUMNS), *([] if mark is None else [mark.badge]))
-
-
-def _state(mark: Mark | None) -> MarkState | None:
-    return None if mark is None else mark.state
-
-
-class _Weaver:
-    def __init__(self) -> None:
-        self._count = 0
-        self._edges: list[NetEdge] = []
-
-    def weave(self, plan: FlowPlan) -> Net:
-        start = self._node("end", "start", plan.marks[0])
-        end = self._node("end", "end", plan.marks[1])
-        parts = [_Part(start, start.name, ((start.name, ()),)), *map(self._part, plan.blocks)]
-        self._chain([*parts, _Part(end, end.name, ())])
-        return Net((*(part.member for part in parts), end), tuple(self._edges))
-
-    def _name(self, letter: str) -> str:
-        self._count += 1
-        return f"{letter}{self._count}"
-
-    def _node(self, shape: Shape, text: str, mark: Mark | None = None) -> NetNode:
-        return NetNode(self._name("n"), shape, _lines(text, mark), _state(mark))
-
-    def _part(self, block: Block) -> _Part:
-        if not block.branches:
-            shape: Shape = "workflow" if block.kind == "workflow" else "role"
-            node = self._node(shape, block.name, block.mark)
-            return _Part(node, node.name, ((node.name, ()),))
-        if block.kind == "parallel":
-            return self._parallel(block)
-        if block.kind == "conditional":
-            return self._conditional(block)
-        group = self._name("g")
-        parts = self._chain([self._part(each) for each in block.branches[0].blocks])
-        if block.kind == "loop":
-            self._connect(parts[-1], parts[0].entry, is_back=True)
-        return _Part(self._group(group, block, parts), parts[0].entry, parts[-1].exits)
-
-    def _parallel(self, block: Block) -> _Part:
-        group, fork, join = self._name("g"), self._node("fork", ""), self._node("fork", "")
-        parts = []
-        for branch in block.branches:
-            inner = self._chain([self._part(each) for each in branch.blocks])
-            self._edges.append(NetEdge(fork.name, inner[0].entry))
-            self._connect(inner[-1], join.name)
-            parts += inner
-        whole = self._group(group, block, parts, fork, join)
-        return _Part(whole, fork.name, ((join.name, ()),))
-
-    def _conditional(self, block: Block) -> _Part:
-        group, choice = self._name("g"), self._node("choice", block.note)
-        parts: list[_Part] = []
-        exits: list[tuple[str, tuple[str, ...]]] = []
-        for branch in block.branches:
-            if not branch.blocks:
-                exits.append((choice.name, (branch.label,)))
-                continue
-            inner = self._chain([self._part(each) for each in branch.blocks])
-            self._edges.append(NetEdge(choice.name, inner[0].entry, (branch.label,)))
-            parts += inner
-            exits += inner[-1].exits
-        whole = self._group(group, block._replace(note=""), parts, choice)
-        return _Part(whole, choice.name, tuple(exits))
-
-    def _group(self, name: str, block: Block, parts: Sequence[_Part], *nodes: NetNode) -> Group:
-        lines = [
-            *_lines(block.name, block.mark),
-            *(wrap(block.note, _COLUMNS) if block.note else ()),
-        ]
-        members = (*nodes, *(part.member for part in parts))
-        return Group(name, tuple(lines), members, _state(block.mark))
-
-    def _chain(self, parts: list[_Part]) -> list[_Part]:
-        for before, after in itertools.pairwise(parts):
-            self._connect(before, after.entry)
-        return parts
-
-    def _connect(self, before: _Part, target: str, *, is_back: bool = False) -> None:
-        for source, lines in before.exits:
-            self._edges.append(NetEdge(source, target, lines, is_back))
-
-
-_SHAPES = {
-    "role": ("[", "]"),
-    "end": ("([", "])"),
-    "workflow": ("[[", "]]"),
-    "choice": ("{", "}"),
-    "fork": ("((", "))"),
-}
-
-_COLOURS: Mapping[MarkState, str] = {
-    "done": "#1a7f37",
-    "now": "#0969da",
-    "waits": "#9a6700",
-    "failed": "#cf222e",
-    "paused": "#57606a",
-    "stopped": "#cf222e",
-}
-
-# All else has a meaning in Mermaid, Markdown or HTML, or may have one in its next release.
-_SPECIAL = re.compile(r"[^\w ,.:?!/()=…✓✗▶→“”·‖\u0080-\U0010ffff-]|_")
-
-
-def render_mermaid(plan: Plan) -> str:
-    net = make_net(plan)
-    marked: list[Member] = [*walk_nodes(net.members), *walk_groups(net.members)]
-    lines = [
-        "flowchart TD",
-        f"  %% {plan.title}",
-        *_members(net.members, "  "),
-        *(f"  {_edge(edge)}" for edge in net.edges),
-    ]
-    for state, colour in _COLOURS.items():
-        names = ",".join(each.name for each in marked if each.state == state)
-        if names:
-            lines.append(f"  classDef {state} stroke:{colour},stroke-width:2px")
-            lines.append(f"  class {names} {state}")
-    unreached = ",".join(node.name for node in walk_nodes(net.members) if not node.is_reached)
-    if unreached:
-        lines.append("  classDef unreached stroke-dasharray:4 3,opacity:0.55")
-        lines.append(f"  class {unreached} unreached")
-    return "\n".join(lines) + "\n"
-
-
-def _members(members: Sequence[Member], indent: str) -> Iterator[str]:
-    for member in members:
-        if isinstance(member, Group):
-            yield f"{indent}subgraph {member.name}[{_quote(member.lines)}]"
-            yield from _members(member.members, indent + "  ")
-            yield f"{indent}end"
-        else:
-            yield f"{indent}{_node(member)}"
-
-
-def _node(node: NetNode) -> str:
-    opening, closing = _SHAPES[node.shape]
-    return f"{node.name}{opening}{_quote(node.lines)}{closing}"
-
-
-def _edge(edge: NetEdge) -> str:
-    arrow = "-.->" if edge.is_back else "-->"
-    label = f"|{_quote(edge.lines)}|" if edge.lines else ""
-    return f"{edge.source} {arrow}{label} {edge.target}"
-
-
-def _quote(lines: Sequence[str]) -> str:
-    told = "<br/>".join(_SPECIAL.sub(lambda match: f"#{ord(match[0])};", line) for line in lines)
-    return f'"{told or " "}"'
-
-
-# A laid out picture as SVG, light and dark.
-
-# The colours and fonts of pictures, light and dark, as one style sheet.
-
-_FACES = {
-    "bold": 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
-    "mono": 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',
-}
 _LIGHT = {
     "ground": "#ffffff", "text": "#1c2128", "soft": "#57606a", "line": "#818b98",
     "fill": "#f6f8fa", "edge": "#d0d7de", "end": "#1f2328", "on-end": "#ffffff",
@@ -415,13 +147,169 @@ _DARK = {
     "done": "#3fb950", "now": "#4493f8", "waits": "#d29922", "failed": "#f85149",
     "paused": "#9da7b3", "stopped": "#f85149",
 }  # fmt: skip
-_STATES = ("done", "now", "waits", "failed", "paused", "stopped")
+_STATES: tuple[MarkState, ...] = ("done", "now", "waits", "failed", "paused", "stopped")
 
 
-def _face(style: Style) -> str:
-    weight = "600 " if style.face == "bold" else ""
-    family = _FACES["mono" if style.face == "mono" else "bold"]
-    return f".uwf-picture .{style.name} {{ font: {weight}{style.size}px {family}; }}\n"
+# A plan in Mermaid, which GitHub and GitLab draw in Markdown.
+
+_MERMAID_COLUMNS = 40
+
+_SHAPES = {
+    "role": ("[", "]"),
+    "end": ("([", "])"),
+    "workflow": ("[[", "]]"),
+    "choice": ("{", "}"),
+    "fork": ("((", "))"),
+}
+
+_CLASSES: dict[str, str] = {state: f"stroke:{_LIGHT[state]},stroke-width:2px" for state in _STATES}
+_CLASSES["unreached"] = "stroke-dasharray:4 3,opacity:0.55"
+
+# All else has a meaning in Mermaid, Markdown or HTML, or may have one in its next release.
+_SPECIAL = re.compile(r"[^\w ,.:?!/()=…✓✗▶→“”·‖\u0080-\U0010ffff-]|_")
+
+
+_Exits: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Nodes from which a way leads on, each with the label of that way."""
+
+
+class _Part(NamedTuple):
+    """A node or a frame."""
+
+    lines: tuple[str, ...]
+    entry: str
+    exits: _Exits
+
+
+class _Mermaid:
+    """One text; each name in it is one word of ASCII letters and digits."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._edges: list[str] = []
+        self._classes: dict[str, list[str]] = {}
+
+    def render(self, plan: Plan) -> str:
+        parts = self._graph(plan) if isinstance(plan, GraphPlan) else self._flow(plan)
+        lines = [line for part in parts for line in part.lines] + self._edges
+        for name, style in _CLASSES.items():
+            if name in self._classes:
+                lines.append(f"classDef {name} {style}")
+                lines.append(f"class {','.join(self._classes[name])} {name}")
+        indented = "".join(f"  {line}\n" for line in lines)
+        return f"flowchart TD\n  %% {plan.title}\n{indented}"
+
+    def _graph(self, plan: GraphPlan) -> list[_Part]:
+        parts = []
+        for number, station in enumerate(plan.stations):
+            shape = "end" if station.is_end else "role"
+            parts.append(self._node(shape, station.name, station.mark, name=f"n{number}"))
+            if not station.is_reached:
+                self._classes.setdefault("unreached", []).append(f"n{number}")
+        for way in plan.ways:
+            label = tuple(line for each in way.labels for line in wrap(each, _MERMAID_COLUMNS))
+            is_back = way.target <= way.source
+            self._connect(((f"n{way.source}", label),), f"n{way.target}", is_back=is_back)
+        return parts
+
+    def _flow(self, plan: FlowPlan) -> list[_Part]:
+        start, end = (
+            self._node("end", "start", plan.marks[0]),
+            self._node("end", "end", plan.marks[1]),
+        )
+        return self._chain([start, *map(self._part, plan.blocks), end])
+
+    def _part(self, block: Block) -> _Part:
+        if not block.branches:
+            shape = "workflow" if block.kind == "workflow" else "role"
+            return self._node(shape, block.name, block.mark)
+        name = self._name("g")
+        if block.kind == "parallel":
+            return self._parallel(name, block)
+        if block.kind == "conditional":
+            return self._conditional(name, block)
+        parts = self._branch(block.branches[0])
+        if block.kind == "loop":
+            self._connect(parts[-1].exits, parts[0].entry, is_back=True)
+        return self._frame(name, block, parts, parts[0].entry, parts[-1].exits)
+
+    def _parallel(self, name: str, block: Block) -> _Part:
+        fork, join = self._node("fork", ""), self._node("fork", "")
+        parts = [fork, join]
+        for branch in block.branches:
+            inner = self._branch(branch)
+            self._connect(fork.exits, inner[0].entry)
+            self._connect(inner[-1].exits, join.entry)
+            parts += inner
+        return self._frame(name, block, parts, fork.entry, join.exits)
+
+    def _conditional(self, name: str, block: Block) -> _Part:
+        choice = self._node("choice", block.note)
+        parts = [choice]
+        exits: _Exits = ()
+        for branch in block.branches:
+            way = ((choice.entry, (branch.label,)),)
+            inner = self._branch(branch)
+            if inner:
+                self._connect(way, inner[0].entry)
+            parts += inner
+            exits += inner[-1].exits if inner else way
+        return self._frame(name, block._replace(note=""), parts, choice.entry, exits)
+
+    def _branch(self, branch: Branch) -> list[_Part]:
+        return self._chain([self._part(each) for each in branch.blocks])
+
+    def _chain(self, parts: list[_Part]) -> list[_Part]:
+        for before, after in itertools.pairwise(parts):
+            self._connect(before.exits, after.entry)
+        return parts
+
+    def _name(self, letter: str) -> str:
+        self._count += 1
+        return f"{letter}{self._count}"
+
+    def _node(self, shape: str, text: str, mark: Mark | None = None, *, name: str = "") -> _Part:
+        name = name or self._name("n")
+        opening, closing = _SHAPES[shape]
+        line = f"{name}{opening}{self._quote_marked(name, text, mark)}{closing}"
+        return _Part((line,), name, ((name, ()),))
+
+    def _frame(
+        self, name: str, block: Block, parts: list[_Part], entry: str, exits: _Exits
+    ) -> _Part:
+        title = self._quote_marked(name, block.name, block.mark, block.note)
+        inner = (f"  {line}" for part in parts for line in part.lines)
+        return _Part((f"subgraph {name}[{title}]", *inner, "end"), entry, exits)
+
+    def _quote_marked(self, name: str, text: str, mark: Mark | None, note: str = "") -> str:
+        lines = wrap(text, _MERMAID_COLUMNS)
+        if mark is not None:
+            lines.append(mark.badge)
+            self._classes.setdefault(mark.state, []).append(name)
+        return _quote([*lines, *(wrap(note, _MERMAID_COLUMNS) if note else ())])
+
+    def _connect(self, exits: _Exits, target: str, *, is_back: bool = False) -> None:
+        for source, label in exits:
+            arrow = "-.->" if is_back else "-->"
+            told = f"|{_quote(label)}|" if label else ""
+            self._edges.append(f"{source} {arrow}{told} {target}")
+
+
+def _quote(lines: Sequence[str]) -> str:
+    told = "<br/>".join(_SPECIAL.sub(lambda match: f"#{ord(match[0])};", line) for line in lines)
+    return f'"{told or " "}"'
+
+
+# A laid out picture as SVG, light and dark.
+
+# The colours and fonts of pictures, light and dark, as one style sheet.
+
+_SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+_FACES = {
+    "bold": f"600 {{}}px {_SANS}",
+    "plain": f"{{}}px {_SANS}",
+    "mono": '{}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',
+}
 
 
 def _colours(of: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -440,12 +328,8 @@ def _colours(of: dict[str, str]) -> Iterator[tuple[str, str]]:
     yield ".head", f"fill: {of['line']}; stroke: none"
     yield ".back", f"stroke: {of['loop']}"
     yield ".head.back", f"fill: {of['loop']}; stroke: none"
-    for kind, colour in (
-        ("loop", "loop"),
-        ("parallel", "fork"),
-        ("map", "fork"),
-        ("conditional", "choice"),
-    ):
+    colours = {"loop": "loop", "parallel": "fork", "map": "fork", "conditional": "choice"}
+    for kind, colour in colours.items():
         yield f"rect.{kind}", f"stroke: {of[colour]}"
         yield f"text.{kind}", f"fill: {of[colour]}"
     yield "rect.map", f"fill: {of['ground']}"
@@ -469,7 +353,10 @@ def _sheet() -> str:
     )
     light = "".join(f".uwf-picture {where} {{ {what}; }}\n" for where, what in _colours(_LIGHT))
     dark = "".join(f".uwf-picture {where} {{ {what}; }}\n" for where, what in _colours(_DARK))
-    faces = "".join(map(_face, ALL_STYLES))
+    faces = "".join(
+        f".uwf-picture .{style.name} {{ font: {_FACES[style.face].format(style.size)}; }}\n"
+        for style in ALL_STYLES
+    )
     return f"{faces}{shapes}{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
@@ -488,12 +375,9 @@ _CORNER = 6
 def render_svg(drawing: Drawing, *, stands_alone: bool = True) -> str:
     """Return *drawing* as an SVG element; a whole file, with its colours, if it *stands alone*."""
     size = f'width="{drawing.width}" height="{drawing.height}"'
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="uwf-picture" role="img" {size} '
-        f'viewBox="0 0 {drawing.width} {drawing.height}">'
-    )
+    view = f'viewBox="0 0 {drawing.width} {drawing.height}"'
     parts = [
-        head,
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="uwf-picture" role="img" {size} {view}>',
         f"<title>{escape(drawing.title)}</title>",
         f"<desc>{escape(drawing.about)}</desc>",
     ]
@@ -510,11 +394,9 @@ def render_svg(drawing: Drawing, *, stands_alone: bool = True) -> str:
 
 
 def _box(box: Box) -> str:
-    radius = min(box.radius, box.height // 2)
-    return (
-        f'<rect class="{box.kind}" x="{box.x}" y="{box.y}" width="{box.width}" '
-        f'height="{box.height}" rx="{radius}"/>'
-    )
+    x, y, width, height, kind, _key, radius = box
+    place = f'x="{x}" y="{y}" width="{width}" height="{height}"'
+    return f'<rect class="{kind}" {place} rx="{min(radius, height // 2)}"/>'
 
 
 def _line(line: Line) -> Iterator[str]:
@@ -525,20 +407,16 @@ def _line(line: Line) -> Iterator[str]:
         across, down = _sign(x - x0), _sign(y - y0)
         back_x, back_y = x - 9 * across, y - 9 * down
         side_x, side_y = 5 * abs(down), 5 * abs(across)
-        yield (
-            f'<path class="head {line.kind}" d="M{x} {y}L{back_x - side_x} {back_y - side_y}'
-            f'L{back_x + side_x} {back_y + side_y}Z"/>'
-        )
+        sides = f"L{back_x - side_x} {back_y - side_y}L{back_x + side_x} {back_y + side_y}"
+        yield f'<path class="head {line.kind}" d="M{x} {y}{sides}Z"/>'
 
 
 def _path(points: tuple[Point, ...]) -> str:
-    x, y = points[0]
-    told = f"M{x} {y}"
+    told = "M{} {}".format(*points[0])
     for before, at, after in zip(points, points[1:], points[2:], strict=False):
         near, far = _towards(at, before), _towards(at, after)
         told += f"L{near[0]} {near[1]}Q{at[0]} {at[1]} {far[0]} {far[1]}"
-    x, y = points[-1]
-    return f"{told}L{x} {y}"
+    return "{}L{} {}".format(told, *points[-1])
 
 
 def _towards(corner: Point, other: Point) -> Point:
@@ -555,14 +433,11 @@ def _text(text: Text) -> str:
     classes = " ".join(filter(None, (text.style.name, text.kind)))
     middle = ' text-anchor="middle"' if text.anchor == "middle" else ""
     # A script or sign that fonts draw as wide as they like is set as wide as was guessed.
-    length = (
-        "" if is_sure(text.text) else f' textLength="{text.width}" lengthAdjust="spacingAndGlyphs"'
-    )
+    length = f' textLength="{text.width}" lengthAdjust="spacingAndGlyphs"'
+    how = middle if is_sure(text.text) else middle + length
     whole = f"<title>{escape(text.whole)}</title>" if text.whole else ""
-    return (
-        f'<text class={quoteattr(classes)} x="{text.x}" y="{text.y}"{middle}{length}>'
-        f"{whole}{escape(text.text)}</text>"
-    )
+    start = f'<text class={quoteattr(classes)} x="{text.x}" y="{text.y}"{how}>'
+    return f"{start}{whole}{escape(text.text)}</text>"
 
 
 DEFAULT_WIDTH = 80
@@ -587,7 +462,7 @@ def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH, is_whole: b
 
 _RENDERERS: Mapping[str, Callable[[Plan], str]] = {
     "svg": lambda plan: render_svg(lay_out(plan)),
-    "mermaid": render_mermaid,
+    "mermaid": lambda plan: _Mermaid().render(plan),
 }
 
 FORMS: tuple[str, ...] = ("text", *_RENDERERS)

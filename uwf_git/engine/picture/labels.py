@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark
 
@@ -43,7 +43,7 @@ _KNOWN_BELOW = "\u0250"
 
 def measure(text: str, size: int, face: Face) -> int:
     """Return the width of *text* in pixels: at least what common fonts need."""
-    hundredths = sum(map(_mono_width if face == "mono" else _sans_width, text))
+    hundredths = sum(_width(character, face) for character in text)
     # An ideograph is as wide in either face.
     is_thin = face == "plain" and not any(map(_is_ideograph, text))
     return math.ceil(hundredths * size * (_PLAIN if is_thin else 1) / 100)
@@ -117,21 +117,14 @@ def _is_ideograph(character: str) -> bool:
     return wide and unicodedata.category(character) in {"Lo", "Po", "Ps", "Pe", "Lm", "Lu", "Ll"}
 
 
-def _sans_width(character: str) -> int:
-    known = _WIDTHS.get(character)
-    if known is not None:
-        return known
+def _width(character: str, face: Face) -> int:
+    if face == "mono" and (character.isascii() or character in _WIDTHS):
+        return _MONO
+    if character in _WIDTHS:
+        return _WIDTHS[character]
     if _is_ideograph(character):
         return 100
-    if unicodedata.east_asian_width(character) in {"W", "F"}:
-        return _EMOJI
-    return _OTHERS
-
-
-def _mono_width(character: str) -> int:
-    if character.isascii() or character in _WIDTHS:
-        return _MONO
-    return _sans_width(character)
+    return _EMOJI if unicodedata.east_asian_width(character) in {"W", "F"} else _OTHERS
 
 
 # A laid out picture: boxes, texts and lines, in whole pixels.
@@ -169,9 +162,6 @@ class Box(NamedTuple):
 
     radius: int = 6
 
-    def moved(self, x: int, y: int) -> "Box":
-        return self._replace(x=self.x + x, y=self.y + y)
-
 
 class Text(NamedTuple):
     """One line of text; (*x*, *y*) is on its base line."""
@@ -191,8 +181,8 @@ class Text(NamedTuple):
         """The guessed width in pixels."""
         return measure(self.text, self.style.size, self.style.face)
 
-    def moved(self, x: int, y: int) -> "Text":
-        return self._replace(x=self.x + x, y=self.y + y)
+
+_Placed = TypeVar("_Placed", Box, Text)
 
 
 class Line(NamedTuple):
@@ -229,16 +219,15 @@ class Piece(NamedTuple):
     badges: tuple[tuple[Box, Text], ...] = ()
 
     def moved(self, x: int, y: int) -> "Piece":
+        lines = []
+        for line in self.lines:
+            parts = tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
+            lines.append(line._replace(parts=parts))
         return self._replace(
-            boxes=tuple(box.moved(x, y) for box in self.boxes),
-            lines=tuple(
-                line._replace(
-                    parts=tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
-                )
-                for line in self.lines
-            ),
-            texts=tuple(text.moved(x, y) for text in self.texts),
-            badges=tuple((box.moved(x, y), text.moved(x, y)) for box, text in self.badges),
+            boxes=tuple(_moved(box, x, y) for box in self.boxes),
+            lines=tuple(lines),
+            texts=tuple(_moved(text, x, y) for text in self.texts),
+            badges=tuple((_moved(box, x, y), _moved(text, x, y)) for box, text in self.badges),
         )
 
     def holding(self, *inner: "Piece") -> "Piece":
@@ -255,8 +244,12 @@ class Piece(NamedTuple):
         return Drawing(title, about, width, height, self.boxes, self.lines, texts, self.badges)
 
 
+def _moved(what: _Placed, x: int, y: int) -> _Placed:
+    return what._replace(x=what.x + x, y=what.y + y)
+
+
 def fit(text: str, room: int, style: Style) -> str:
-    return cut(text, room, lambda part: measure(part, style.size, style.face))
+    return cut(text, room, lambda part: width_of(part, style))
 
 
 def width_of(text: str, style: Style) -> int:
@@ -272,9 +265,7 @@ def tell_graph(plan: GraphPlan) -> str:
     sentences = [plan.about] if plan.about else []
     for number, station in enumerate(plan.stations):
         ways = [
-            f"{' or '.join(way.labels)}: {plan.stations[way.target].name}"
-            if way.labels
-            else plan.stations[way.target].name
+            f"{' or '.join(way.labels)}{': ' if way.labels else ''}{plan.stations[way.target].name}"
             for way in plan.ways
             if way.source == number
         ]

@@ -1,7 +1,7 @@
 """The layouts of pictures: of flows, boxes in boxes; of graphs, a spine with lanes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from uwf_git.engine.picture.labels import (
     END_HEIGHT,
@@ -28,7 +28,7 @@ from uwf_git.engine.picture.labels import (
     tell_graph,
     width_of,
 )
-from uwf_git.engine.picture.plan import Block, Branch, FlowPlan, GraphPlan, Mark, Station
+from uwf_git.engine.picture.plan import Block, Branch, FlowPlan, GraphPlan, Mark
 
 # The layout of flows: boxes in boxes that know their width, height and the axis of their line.
 
@@ -49,18 +49,10 @@ _EMPTY = 90
 """The width of a branch without blocks: it has only a label."""
 
 
-class _Stack(NamedTuple):
-    piece: Piece
-    first_left: int
-    """The left edge of the first block; it begins at y = 0."""
-
-    first_height: int
-
-
 def lay_out_flow(plan: FlowPlan) -> Drawing:
     start, end = plan.marks
     pieces = [_end("start", start), *map(_block, plan.blocks), _end("end", end)]
-    piece = _stack(pieces).piece.moved(MARGIN, MARGIN)
+    piece = _stack(pieces).moved(MARGIN, MARGIN)
     # A badge may stick out on the right, by less than the margin.
     width, height = piece.width + 2 * MARGIN, piece.height + 2 * MARGIN
     return piece.drawn(plan.title, tell_flow(plan), width, height)
@@ -80,8 +72,7 @@ def _block(block: Block) -> Piece:
         return _loop(block)
     if block.kind in {"parallel", "conditional"}:
         return _fork(block)
-    stack = _stack([_block(each) for each in block.branches[0].blocks])
-    return _frame(block, stack.piece, bottom=_PAD)
+    return _frame(block, _column(block.branches[0]), bottom=_PAD)
 
 
 def _agent(block: Block) -> Piece:
@@ -98,7 +89,7 @@ def _agent(block: Block) -> Piece:
     return Piece(width, height, width // 2, tuple(boxes), texts=texts, badges=badges)
 
 
-def _stack(pieces: Sequence[Piece]) -> _Stack:
+def _stack(pieces: Sequence[Piece]) -> Piece:
     """Put *pieces* below one another, with an arrow from each to the next."""
     axis = max(piece.axis for piece in pieces)
     beyond = max(piece.width - piece.axis for piece in pieces)
@@ -109,8 +100,7 @@ def _stack(pieces: Sequence[Piece]) -> _Stack:
             y += _GAP
         placed.append(piece.moved(axis - piece.axis, y))
         y += piece.height
-    whole = Piece(axis + beyond, y, axis, lines=tuple(lines)).holding(*placed)
-    return _Stack(whole, axis - pieces[0].axis, pieces[0].height)
+    return Piece(axis + beyond, y, axis, lines=tuple(lines)).holding(*placed)
 
 
 def _frame(block: Block, inner: Piece, *, bottom: int, left: int = _PAD) -> Piece:
@@ -142,15 +132,15 @@ def _frame(block: Block, inner: Piece, *, bottom: int, left: int = _PAD) -> Piec
 
 def _loop(block: Block) -> Piece:
     """Draw a loop: from below its last block a way leads back to its first."""
-    stack = _stack([_block(each) for each in block.branches[0].blocks])
-    piece = stack.piece
-    low, high = piece.height + _WAY_BACK // 2, min(18, stack.first_height // 2)
+    pieces = [_block(each) for each in block.branches[0].blocks]
+    piece, first = _stack(pieces), pieces[0]
+    low, high = piece.height + _WAY_BACK // 2, min(18, first.height // 2)
     back = (
         (piece.axis, piece.height),
         (piece.axis, low),
         (-_WAY_BACK, low),
         (-_WAY_BACK, high),
-        (stack.first_left, high),
+        (piece.axis - first.axis, high),
     )
     inner = piece.holding(Piece(0, 0, 0, lines=(Line((back,), "way back"),)))
     return _frame(block, inner, bottom=_WAY_BACK + 4, left=_PAD + _WAY_BACK)
@@ -175,11 +165,8 @@ def _fork(block: Block) -> Piece:
             placed.append(column.moved(x, top))
             if branch.blocks:
                 lines.append(Line((((at, top - gap), (at, top)),), "way"))
-                lines.append(
-                    Line((((at, top + column.height), (at, low)),), "way", has_arrow=False)
-                )
-            else:
-                lines.append(Line((((at, top - gap), (at, low)),), "way", has_arrow=False))
+            start = top + column.height if branch.blocks else top - gap
+            lines.append(Line((((at, start), (at, low)),), "way", has_arrow=False))
             texts.append(Text(at + 8, y + bar + 13, branch.label, LABEL, block.place))
             x += column.width + _COLUMN_GAP
         bounds.append((y, low))
@@ -194,15 +181,9 @@ def _fork(block: Block) -> Piece:
     bars = [
         Box(first, at, last - first, bar, "bar", block.place, 0) for bound in bounds for at in bound
     ]
-    inner = Piece(
-        width,
-        low + bar + _PAD,
-        axis,
-        tuple(bars),
-        tuple(lines),
-        tuple(text for text in texts if text.text),
-    ).holding(*placed)
-    return _frame(block, inner, bottom=0)
+    shown = tuple(text for text in texts if text.text)
+    inner = Piece(width, low + bar + _PAD, axis, tuple(bars), tuple(lines), shown)
+    return _frame(block, inner.holding(*placed), bottom=0)
 
 
 def _beside(bars: Sequence[int], end: int, x: int) -> Line:
@@ -228,7 +209,7 @@ def _break(columns: Sequence[tuple[Branch, Piece]]) -> Iterator[list[tuple[Branc
 def _column(branch: Branch) -> Piece:
     if not branch.blocks:
         return Piece(_EMPTY, 0, _EMPTY // 2)
-    return _stack([_block(each) for each in branch.blocks]).piece
+    return _stack([_block(each) for each in branch.blocks])
 
 
 # The layout of graphs: a spine with lanes.
@@ -248,9 +229,8 @@ _LANE = 12
 _AROUND_LABEL = 5
 
 
-class _Side(NamedTuple):
-    exits: tuple[int, ...]
-    entries: tuple[int, ...]
+_Side: TypeAlias = tuple[list[int], list[int]]
+"""The ways that leave a station on one side, and those that enter it."""
 
 
 def lay_out_graph(plan: GraphPlan) -> Drawing:
@@ -263,7 +243,10 @@ class _Spine:
     def __init__(self, plan: GraphPlan) -> None:
         self._plan = plan
         self._labels = [make_label(way.labels) for way in plan.ways]
-        self._wide = _station_width(plan.stations)
+        names = max(width_of(each.name, NAME) for each in plan.stations) + 24
+        badges = max(room_for_badge(each.mark) for each in plan.stations)
+        wide = min(max(names, badges, _NARROWEST_STATION), _WIDEST_STATION)
+        self._wide = wide + wide % 2
         ways = list(enumerate(plan.ways))
         self._straight = [n for n, way in ways if way.target == way.source + 1]
         self._right = [n for n, way in ways if way.target > way.source + 1]
@@ -304,17 +287,17 @@ class _Spine:
         labels = {self._plan.ways[n].source: self._labels[n] for n in self._straight}
         for number, station in enumerate(self._plan.stations):
             sides = self._side(number, self._right), self._side(number, self._left)
-            tall = max(_height(station), *(self._needed(side) + 16 for side in sides))
-            wide = self._wide
+            wide, tall, radius = self._wide, 42 if station.note else 32, 6
+            kind = "role" if station.is_reached else "role unreached"
             if station.is_end:
                 wide = end_width(end_text(station.name, station.mark))
-            kind = mark_classes(_kind(station), station.mark)
-            radius = END_HEIGHT // 2 if station.is_end else 6
+                tall, radius, kind = END_HEIGHT, END_HEIGHT // 2, "end"
+            tall = max(tall, *(self._needed(side) + 16 for side in sides))
+            kind = mark_classes(kind, station.mark)
             box = Box(-(wide // 2), y, wide, tall, kind, str(number), radius)
             self._boxes.append(box)
-            right, left = sides
-            self._meet(box, right, exits_first=False)
-            self._meet(box, left, exits_first=True)
+            self._meet(box, sides[0], exits_first=False)
+            self._meet(box, sides[1], exits_first=True)
             label = labels.get(number)
             y += tall + _GAP + (label.height if label is not None else 0)
 
@@ -325,10 +308,11 @@ class _Spine:
         entries = [n for n in numbers if ways[n].target == station]
         exits.sort(key=lambda n: (ways[n].target == station, -ways[n].target))
         entries.sort(key=lambda n: (ways[n].source != station, -ways[n].source))
-        return _Side(tuple(exits), tuple(entries))
+        return exits, entries
 
     def _needed(self, side: _Side) -> int:
-        return sum(map(self._slot, side.exits)) + _ENTRY * len(side.entries)
+        exits, entries = side
+        return sum(map(self._slot, exits)) + _ENTRY * len(entries)
 
     def _slot(self, number: int) -> int:
         return max(self._labels[number].height + 6, _ENTRY)
@@ -336,7 +320,7 @@ class _Spine:
     def _meet(self, box: Box, side: _Side, *, exits_first: bool) -> None:
         y = box.y + (box.height - self._needed(side)) // 2
         for is_exit in (True, False) if exits_first else (False, True):
-            for number in side.exits if is_exit else side.entries:
+            for number in side[not is_exit]:
                 slot = self._slot(number) if is_exit else _ENTRY
                 (self._exit_y if is_exit else self._entry_y)[number] = y + slot // 2
                 y += slot
@@ -371,12 +355,8 @@ class _Spine:
                 parts.append(((at, y), (starts[number] - _AROUND_LABEL, y)))
                 at = starts[number] + label.width + _AROUND_LABEL
             parts.append(((at, y), (x, y), (x, entry), (self._edge(way.target), entry)))
-            lines.append(
-                Line(
-                    tuple(tuple((sign * px, py) for px, py in part) for part in parts),
-                    "way" if sign > 0 else "way back",
-                )
-            )
+            placed = tuple(tuple((sign * px, py) for px, py in part) for part in parts)
+            lines.append(Line(placed, "way" if sign > 0 else "way back"))
             left = starts[number] if sign > 0 else -starts[number] - label.width
             texts += label.place(left, y - label.height // 2, f"way {number}")
         return lines, texts
@@ -401,22 +381,3 @@ class _Spine:
             lanes[lane].append(number)
             chosen[number] = lane
         return chosen
-
-
-def _station_width(stations: Iterable[Station]) -> int:
-    names = max(width_of(each.name, NAME) for each in stations) + 24
-    badges = max(room_for_badge(each.mark) for each in stations)
-    even = min(max(names, badges, _NARROWEST_STATION), _WIDEST_STATION)
-    return even + even % 2
-
-
-def _height(station: Station) -> int:
-    if station.is_end:
-        return END_HEIGHT
-    return 42 if station.note else 32
-
-
-def _kind(station: Station) -> str:
-    if station.is_end:
-        return "end"
-    return "role" if station.is_reached else "role unreached"

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from uwf_git.engine.masking import mask_keys
@@ -19,16 +18,6 @@ def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
     if _count_back(graph, found) < _count_back(graph, written):
         return found
     return list(written)
-
-
-def find_reached(graph: Graph) -> set[str]:
-    found, left = {START}, [START]
-    while left:
-        for way in graph.get(left.pop(), ()):
-            if way.to not in found:
-                found.add(way.to)
-                left.append(way.to)
-    return found
 
 
 def _depth_first(graph: Graph) -> list[str]:
@@ -186,7 +175,7 @@ END_NAMES: Mapping[str, str] = {START: "start", END: "end"}
 
 def plan_graph(subject: Subject, graph: Graph) -> GraphPlan:
     marks: Marks = {} if subject.thread is None else subject.thread.marks
-    reached = find_reached(graph)
+    reached = set(_depth_first(graph))
     targets = [way.to for ways in graph.values() for way in ways]
     written = [
         role
@@ -274,25 +263,20 @@ class _Planner:
             parts.append(f"→ {node.output}")
         if node.verifier is not None:
             parts.append(f"verified by {node.verifier}")
-        return " · ".join([*parts, *_rules(node)]) or self._described(node)
-
-    def _described(self, node: FlowNode) -> str:
-        described = node.fields.get("description")
-        return str(described or (self._roles.get(node.agent, "") if node.kind == "agent" else ""))
+        role = self._roles.get(node.agent, "") if node.kind == "agent" else ""
+        described = node.fields.get("description") or role
+        return " · ".join([*parts, *_rules(node)]) or str(described)
 
     def _branches(self, node: FlowNode) -> tuple[Branch, ...]:
         if node.kind not in HOLDING:
             return ()
         if node.kind == "parallel":
             return tuple(Branch("", (block,)) for block in self._beside(node))
-        blocks = tuple(self.plan(child) for child in self._flow.children(node.place))
+        blocks = tuple(map(self.plan, self._flow.children(node.place)))
         if node.kind != "conditional":
             return (Branch("", blocks),)
-        otherwise = self._flow.children(node.place, of_else=True)
-        return (
-            Branch("then", blocks),
-            Branch("else", tuple(self.plan(child) for child in otherwise)),
-        )
+        otherwise = tuple(map(self.plan, self._flow.children(node.place, of_else=True)))
+        return (Branch("then", blocks), Branch("else", otherwise))
 
     def _beside(self, node: FlowNode) -> Iterator[Block]:
         """Yield the blocks of branches; many of one player are one block."""
@@ -306,15 +290,13 @@ class _Planner:
             if len(alike) <= self._most_alike:
                 yield self.plan(place)
             elif place == alike[0]:
-                yield self._fold([self.plan(each) for each in alike], player)
-
-    def _fold(self, blocks: Sequence[Block], player: str) -> Block:
-        marks = [block.mark for block in blocks if block.mark is not None]
-        return blocks[0]._replace(
-            name=clean(f"{len(blocks)} \N{MULTIPLICATION SIGN} {player}"),
-            note=f"{blocks[0].name} … {blocks[-1].name}",
-            mark=merge_marks(marks) if marks else None,
-        )
+                blocks = [self.plan(each) for each in alike]
+                marks = [block.mark for block in blocks if block.mark is not None]
+                yield blocks[0]._replace(
+                    name=clean(f"{len(blocks)} \N{MULTIPLICATION SIGN} {player}"),
+                    note=f"{blocks[0].name} … {blocks[-1].name}",
+                    mark=merge_marks(marks) if marks else None,
+                )
 
     def _player(self, place: str) -> str:
         """Return the role or the workflow that plays at *place*; of a container the place."""
@@ -335,10 +317,10 @@ def _heading(node: FlowNode) -> str:
 
 def _condition(node: FlowNode) -> str:
     fields = node.fields
-    items = f"for each {node.item} of {fields['over']}" if "over" in fields else ""
-    if node.kind == "loop" and "condition" in fields:
-        return f"{items}{', ' if items else ''}while {fields['condition']}"
-    return items or str(fields.get("condition", ""))
+    told = [f"for each {node.item} of {fields['over']}"] if "over" in fields else []
+    if "condition" in fields and (node.kind == "loop" or not told):
+        told.append(f"{'while ' if node.kind == 'loop' else ''}{fields['condition']}")
+    return ", ".join(told)
 
 
 def _rules(node: FlowNode) -> list[str]:
@@ -392,10 +374,10 @@ class Progress(NamedTuple):
     tried: str = ""
     """Of a node that is verified: which try it is, and whose turn, after the first work."""
 
-    steps_at: Mapping[str, int] = MappingProxyType({})
+    steps_at: Mapping[str, int] = {}
     """Place → number of its steps, for the roles of ``list_shared_roles``."""
 
-    given_up: Mapping[str, str] = MappingProxyType({})
+    given_up: Mapping[str, str] = {}
     """Place where a branch began that the thread went on without → its error."""
 
 
@@ -495,13 +477,10 @@ def _stand(progress: Progress) -> tuple[MarkState, str, str]:
         doing = "is at work" if progress.is_at_work else "is next"
         return "now", f"▶ {progress.tried}", f"{doing}: {progress.tried}"
     failed = f" after {_tries(tries)}" if tries else ""
-    if progress.is_at_work:
-        told = f"▶ try {tries + 1}" if tries else "▶ at work"
-        return "now", told, f"is at work{failed}"
-    if progress.status == "ready":
-        if tries:
-            return "failed", f"▶ try {tries + 1}", f"is next{failed}"
-        return "now", "▶ next", "is next"
+    if progress.is_at_work or progress.status == "ready":
+        here = "at work" if progress.is_at_work else "next"
+        state: MarkState = "failed" if tries and not progress.is_at_work else "now"
+        return state, f"▶ try {tries + 1}" if tries else f"▶ {here}", f"is {here}{failed}"
     state, badge, words = _STANDS[progress.status]
     if progress.waits_for_limit and progress.status == "waiting":
         badge, words = "? limit", "waits until a limit ends"
