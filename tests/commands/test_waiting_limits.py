@@ -21,7 +21,7 @@ TIRED = """\
 import sys
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.programs.failures import with_reset
+from uwf_git.agentkit.programs.command import with_reset
 from uwf_git.agentkit.programs.playing import adapter_main
 
 

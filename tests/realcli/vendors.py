@@ -23,7 +23,7 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
 INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")

@@ -35,7 +35,7 @@ from uwf_git.agentkit.adapters import (
     qwen,
 )
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.command import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    Report,
+)
 
 Make = Callable[..., CommandAdapter]
 

@@ -1,4 +1,4 @@
-from uwf_git.agentkit.programs.failures import (
+from uwf_git.agentkit.programs.command import (
     classify_words,
     explain_words,
     with_reset,

@@ -13,8 +13,8 @@ from uwf_git.engine.lazy_list import lazy_list
 ADAPTER = """\
 import sys
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import Report
+from uwf_git.agentkit.programs.command import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.command import Report
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 

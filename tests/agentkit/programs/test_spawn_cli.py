@@ -11,7 +11,7 @@ from agentkit.traces import find_odd
 
 from uwf_git.agentkit import spawn_cli
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.programs.command_adapter import build_call
+from uwf_git.agentkit.programs.command import build_call
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
-    find,
 )
 from uwf_git.agentkit.programs.acp_client import (
     AcpClient,
@@ -33,6 +32,7 @@ from uwf_git.agentkit.programs.playing import (
     is_below,
     list_deciding_files,
 )
+from uwf_git.agentkit.records import find
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import read_submitted

@@ -14,20 +14,14 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
-    build_usage,
-    find,
-    find_last,
-    read_usage,
 )
 from uwf_git.agentkit.extraction.ladder import add_guide
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import (
+from uwf_git.agentkit.programs.command import (
+    CommandAdapter,
     EndedProgram,
+    ProgramCall,
     Report,
     explain_no_record,
-    find_last_text,
-    read_result,
-    read_trace,
 )
 from uwf_git.agentkit.programs.playing import (
     SERVER,
@@ -36,6 +30,15 @@ from uwf_git.agentkit.programs.playing import (
     find_store_pattern,
     mcp_servers_json,
     option,
+)
+from uwf_git.agentkit.records import (
+    build_usage,
+    find,
+    find_last,
+    find_last_text,
+    read_result,
+    read_trace,
+    read_usage,
 )
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hooks import list_words_of_turn

@@ -1,7 +1,7 @@
 """uwf-cli: any command plays a role, without a shell; status 0 and some output make an answer."""
 
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
-from uwf_git.agentkit.programs.command_adapter import (
+from uwf_git.agentkit.programs.command import (
     CommandAdapter,
     ProgramCall,
     build_call,

@@ -17,14 +17,16 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
-    find,
-    find_last,
-    read_usage,
-    tool_event,
 )
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
+from uwf_git.agentkit.programs.command import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    Report,
+    explain_no_record,
+)
 from uwf_git.agentkit.programs.playing import adapter_main, option
+from uwf_git.agentkit.records import find, find_last, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\

@@ -16,20 +16,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    find,
-    find_last,
-    parse_last,
-    read_left,
-    read_usage,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.ladder import add_guide, read_answer
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.command import (
+    CommandAdapter,
+    EndedProgram,
+    ProgramCall,
+    Report,
+)
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -39,6 +33,7 @@ from uwf_git.agentkit.programs.playing import (
     setting_options,
     write_file,
 )
+from uwf_git.agentkit.records import find, find_last, parse_last, read_left, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
 

@@ -10,24 +10,9 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 import json
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    find,
-    find_first,
-    find_last,
-    read_usage,
-)
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.ladder import add_guide
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import (
-    EndedProgram,
-    Report,
-    find_last_text,
-    read_result,
-    read_trace,
-)
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -35,6 +20,15 @@ from uwf_git.agentkit.programs.playing import (
     mcp_servers_json,
     option,
     write_file,
+)
+from uwf_git.agentkit.records import (
+    find,
+    find_first,
+    find_last,
+    find_last_text,
+    read_result,
+    read_trace,
+    read_usage,
 )
 from uwf_git.agentkit.settings import split_args
 

@@ -7,7 +7,6 @@ other endpoints.
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import build_usage, find
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.llm.messages import (
     Message,
@@ -20,6 +19,7 @@ from uwf_git.agentkit.llm.messages import (
     ToolResults,
     UserMessage,
 )
+from uwf_git.agentkit.records import build_usage, find
 
 PATH = "/messages"
 

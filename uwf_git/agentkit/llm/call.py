@@ -16,7 +16,6 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
     classify_status,
-    find,
 )
 from uwf_git.agentkit.llm import anthropic, openai
 from uwf_git.agentkit.llm.endpoint import Endpoint
@@ -32,6 +31,7 @@ from uwf_git.agentkit.llm.http_client import (
     split_url,
 )
 from uwf_git.agentkit.llm.messages import ModelReply, ModelRequest
+from uwf_git.agentkit.records import find
 from uwf_git.agents.reply import on_one_line, show_beginning
 from uwf_git.model.text import render_time
 

@@ -6,7 +6,6 @@ Absent or malformed parts of a reply read as absent, since endpoints differ in w
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import find, read_usage
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.llm.messages import (
     Message,
@@ -20,6 +19,7 @@ from uwf_git.agentkit.llm.messages import (
     UserMessage,
     read_object,
 )
+from uwf_git.agentkit.records import find, read_usage
 
 PATH = "/chat/completions"
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, find, read_usage, tool_event
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer
+from uwf_git.agentkit.records import find, read_usage, tool_event
 from uwf_git.agents.nested import StdioProcess
 
 Update = Callable[[dict[str, Any]], None]

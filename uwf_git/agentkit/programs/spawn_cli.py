@@ -50,7 +50,7 @@ def spawn_cli(
 
 def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adapter:
     # Programs cost 10 ms to import, and most agents start none.
-    from uwf_git.agentkit.programs.command_adapter import CommandAdapter, build_call, read_output  # noqa: PLC0415 (see above)
+    from uwf_git.agentkit.programs.command import CommandAdapter, build_call, read_output  # noqa: PLC0415 (see above)
     from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
 
     return CommandAdapter(

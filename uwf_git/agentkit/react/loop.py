@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed, tool_event
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.extraction.ladder import (
     RoleAnswer,
     WantedObject,
@@ -30,6 +30,7 @@ from uwf_git.agentkit.llm.messages import (
     ToolResults,
 )
 from uwf_git.agentkit.react.tools import Toolbox
+from uwf_git.agentkit.records import tool_event
 from uwf_git.model.thread import add_usage
 
 _MOST_ALIKE = 2

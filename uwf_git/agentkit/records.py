@@ -1,0 +1,190 @@
+"""Find JSON records in a program's output, and read values from them whatever their shape.
+
+Any bytes give some records or none, never an error: programs print warnings before the JSON,
+half a line at the end, and a number where a text should be.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from uwf_git.agentkit.extraction.adapter import AdapterQuestion
+from uwf_git.agentkit.extraction.ladder import read_answer
+from uwf_git.agents.files import read_left_file
+from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
+
+JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
+
+_DECODER = json.JSONDecoder()
+
+_BEGINNING = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
+_ENDING = re.compile(r"[ \t\r]*(?:\n|\Z)")
+
+# The numbers of a usage that are not whole.
+_FRACTIONS = {"costUsd", "premiumRequests"}
+
+# A truncated document may hold many beginnings, each of which is parsed to the end of the text.
+_MOST_FAILURES = 1_000
+
+
+def parse_lines(output: bytes) -> list[dict[str, Any]]:
+    """Return the objects of output with a JSON object a line; skip other lines."""
+    found = []
+    for line in output.decode(errors="replace").split("\n"):
+        value = _parse(line.strip(" \t\r\ufeff"))
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def parse_last(output: bytes) -> Any:
+    """Return the last JSON object or array that fills whole lines, among warnings; or None."""
+    text = output.decode(errors="replace").lstrip("\ufeff")
+    found: Any = None
+    failures = 0
+    match = _BEGINNING.search(text)
+    while match and failures < _MOST_FAILURES:
+        value, end = _parse_beginning(text, match.end() - 1)
+        if value is None:
+            failures += 1
+        found = found if value is None else value
+        match = _BEGINNING.search(text, end)
+    return found
+
+
+def read_left(*path: str) -> bytes | None:
+    """Return what a program has left in the file at *path*; None without such a file."""
+    try:
+        return read_left_file(os.path.join(*path), most_bytes=DEFAULT_MAX_OUTPUT_BYTES).content
+    except OSError:
+        return None
+
+
+def read_last(*path: str) -> Any:
+    """Return the last JSON object or array in the file at *path*; None without such a file."""
+    return parse_last(read_left(*path) or b"")
+
+
+def find(record: Any, kind: type[JsonT], *path: str) -> JsonT | None:
+    """Return the value in *record* at *path* if it is of the type *kind*, else None.
+
+    An int counts as a float; a bool counts as neither.
+    """
+    for name in path:
+        if not isinstance(record, dict):
+            return None
+        record = record.get(name)
+    if kind is float and isinstance(record, int) and not isinstance(record, bool):
+        return kind(record)
+    if isinstance(record, bool) and kind is not bool:
+        return None
+    return record if isinstance(record, kind) else None
+
+
+def find_last(records: Sequence[dict[str, Any]], kind: str) -> dict[str, Any] | None:
+    """Return the last record whose ``type`` is *kind*, or None."""
+    return next((each for each in reversed(records) if each.get("type") == kind), None)
+
+
+def find_first(records: Sequence[dict[str, Any]], *path: str) -> str | None:
+    """Return the first text at *path* of a record, or None."""
+    return next((text for each in records if (text := find(each, str, *path))), None)
+
+
+def read_usage(record: Any, **paths: str) -> dict[str, Any]:
+    """Return the usage in *record*: each number under its name, from its path (``usage.input``)."""
+    kinds = {name: float if name in _FRACTIONS else int for name in paths}
+    return build_usage(
+        **{name: find(record, kinds[name], *path.split(".")) for name, path in paths.items()}
+    )
+
+
+def tool_event(name: Any, given: Any, output: Any, *, ok: bool) -> dict[str, Any]:
+    """Return the event of a trace for a call of a tool."""
+    return {"type": "tool", "name": name, "input": given, "output": output, "ok": ok}
+
+
+def build_usage(**found: float | None) -> dict[str, Any]:
+    """Return the numbers that are not None, nor below zero: those would undo a thread's limits."""
+    return {name: value for name, value in found.items() if value is not None and value >= 0}
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text) if text[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parse_beginning(text: str, start: int) -> tuple[Any, int]:
+    """Parse the document that begins at *start*; return it, and where to search on."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start + 1
+    # A document ends at the end of a line; anything else is part of a text.
+    return (value, end) if _ENDING.match(text, end) else (None, end)
+
+
+# Read records that hold messages of Anthropic's API in blocks, as claude and qwen print them.
+
+
+def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """List the blocks of one kind in a message; [] for an error of the endpoint."""
+    blocks = find(record, list, "message", "content") or []
+    is_error = record.get("is_api_error_message") is True
+    return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
+
+
+def find_last_text(records: list[dict[str, Any]]) -> str:
+    """Return its own last text, not the text of a sub-agent."""
+    for record in reversed(records):
+        if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
+            text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
+            if text.strip():
+                return text
+    return ""
+
+
+def read_result(
+    result: Mapping[str, Any], key: str, records: list[dict[str, Any]], question: AdapterQuestion
+) -> tuple[str, Any]:
+    """Return the text, unless of a failure, and the meta, at *key*, of the final record."""
+    value = find(result, dict, key)
+    said, meta = "", value
+    if value is None and result.get("is_error") is False:
+        said = find(result, str, "result") or ""
+    elif value is not None and question.schema is not None:
+        # Even if it does not fit, it was meant as the fields.
+        said, meta = read_answer(value, question.schema) or ("", value)
+    return said if said.strip() else find_last_text(records), meta
+
+
+def read_trace(
+    records: list[dict[str, Any]], result: Mapping[str, Any] | None, *, without: str
+) -> Iterator[Mapping[str, Any]]:
+    """Yield its messages, its tools (but the one *without*), its retries and its refusals."""
+    done = {
+        find(block, str, "tool_use_id"): block
+        for record in records
+        if record.get("type") == "user"
+        for block in _blocks(record, "tool_result")
+    }
+    for record in records:
+        if record.get("subtype") == "api_retry":
+            yield {"type": "warning", "message": f"tried again: {record.get('error')}"}
+        if record.get("type") != "assistant":
+            continue
+        for block in _blocks(record, "text"):
+            yield {"type": "message", "text": block.get("text")}
+        for block in _blocks(record, "tool_use"):
+            name, given = block.get("name"), block.get("input")
+            end = done.get(find(block, str, "id"), {})
+            if name != without:
+                is_good = bool(end) and end.get("is_error") is not True
+                yield tool_event(name, given, end.get("content"), ok=is_good)
+    for denial in find(result, list, "permission_denials") or []:
+        tool, asked = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
+        yield {"type": "permission", "name": tool, "allowed": False, "input": asked}
