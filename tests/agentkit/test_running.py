@@ -77,7 +77,7 @@ def test_whatever_goes_wrong_is_one_line_and_no_result(
 
 def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) -> None:
     ran = agent(
-        "from uwf_git.agentkit.extraction.ladder import NoMeta\n"
+        "from uwf_git.agentkit.ladder import NoMeta\n"
         "raise NoMeta('no fields', 'a' * 1_000_000 + 'm' * 50_000_000 + 'z' * 1_000_000)"
     )
 

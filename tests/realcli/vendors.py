@@ -13,16 +13,7 @@ from typing import NamedTuple
 import pytest
 from realcli.served_model import ASIDE, MODEL
 
-from uwf_git.agentkit.adapters import (
-    aider,
-    claude,
-    codex,
-    copilot,
-    gemini,
-    hermes,
-    opencode,
-    qwen,
-)
+from uwf_git.agentkit.adapters import aider, claude, codex, copilot, gemini, hermes, opencode, qwen
 from uwf_git.agentkit.programs.command import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.

@@ -34,7 +34,7 @@ from uwf_git.agentkit.context import (
     build_extract_context,
     parse_context,
 )
-from uwf_git.agentkit.extraction.ladder import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.ladder import Extracted, NoMeta, extract_meta
 from uwf_git.agentkit.llm.endpoint import extract
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.spawn_cli import spawn_cli

@@ -27,7 +27,7 @@ class AgentResult:
     """The name by which the tool can resume this conversation."""
 
     rung: str | None = None
-    """How the meta was found (extraction/ladder.py)."""
+    """How the meta was found (ladder.py)."""
 
 
 def render_result(result: AgentResult) -> bytes:

@@ -14,14 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import (
-    Fallbacks,
-    NoMeta,
-    describe_failure,
-    extract_with_fallbacks,
-)
+from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result

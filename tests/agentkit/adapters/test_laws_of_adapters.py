@@ -10,7 +10,7 @@ from agentkit.adapters.test_programs import ADAPTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, LiveRecords
 from uwf_git.agentkit.running import LiveLog
 

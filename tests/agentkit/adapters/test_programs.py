@@ -21,6 +21,7 @@ from agentkit.adapters.replay import (
 )
 from agentkit.adapters.telling import tell_answer
 
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.adapters import (
     aider,
     claude,
@@ -34,7 +35,6 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage

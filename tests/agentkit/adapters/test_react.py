@@ -9,8 +9,8 @@ import pytest
 from agentkit.conftest import Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
+from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.react import ReactAdapter
-from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 SCHEMA: dict[str, Any] = {

@@ -10,7 +10,7 @@ from agentkit.endpoints import endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm import anthropic, openai
 from uwf_git.agentkit.llm.call import explain_no_reply, read_document, refuse_shape
 from uwf_git.agentkit.llm.endpoint import Api

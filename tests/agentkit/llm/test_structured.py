@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.ladder import WantedObject
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.ladder import WantedObject
 from uwf_git.agentkit.llm.call import RequestRefused
 from uwf_git.agentkit.llm.extractor import SUBMIT, ask_for_object
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage

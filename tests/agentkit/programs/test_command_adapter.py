@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    Report,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 
 Make = Callable[..., CommandAdapter]
 

@@ -10,7 +10,7 @@ import pytest
 from agentkit.traces import find_odd
 
 from uwf_git.agentkit import spawn_cli
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.programs.command import build_call
 
 

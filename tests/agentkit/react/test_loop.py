@@ -9,7 +9,7 @@ import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
 from uwf_git.agentkit.react.loop import Loop, LoopLimits, Repeats

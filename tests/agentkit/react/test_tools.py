@@ -14,7 +14,7 @@ from agentkit.conftest import MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
 from uwf_git.agentkit.react.tools import (
     LONGEST_OUTPUT,

@@ -9,13 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-)
-from uwf_git.agentkit.extraction.ladder import add_guide
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
+from uwf_git.agentkit.ladder import add_guide
 from uwf_git.agentkit.programs.command import (
     CommandAdapter,
     EndedProgram,

@@ -12,12 +12,7 @@ entry that the user makes once, and `uwf-acp`, which passes servers with the ses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.agentkit.programs.command import (
     CommandAdapter,
     EndedProgram,

@@ -16,14 +16,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import add_guide, read_answer
-from uwf_git.agentkit.programs.command import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    Report,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import add_guide, read_answer
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,

@@ -11,13 +11,8 @@ or commands to the work directory; only its commands can be taken away.
 import os
 import re
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    Report,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     LONGEST_ARGUMENT_BYTES,
     PROVIDER_VARIABLES,

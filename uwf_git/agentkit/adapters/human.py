@@ -7,7 +7,7 @@ import os
 import sys
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.ladder import find_misfit
+from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.step_files import write_prompt

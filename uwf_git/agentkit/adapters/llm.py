@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.extraction.ladder import add_guide, build_wanted_object, read_answer
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.llm.call import Model, say_on_stderr
 from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint
 from uwf_git.agentkit.llm.extractor import ask_for_object

@@ -10,13 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    Report,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     SERVER,

@@ -10,8 +10,8 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 import json
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import add_guide
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import add_guide
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,

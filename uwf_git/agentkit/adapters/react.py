@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.endpoint import (
     ENDPOINT_KEYS,

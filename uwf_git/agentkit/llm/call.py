@@ -11,12 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AskFailed,
-    FailureKind,
-    classify_status,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed, FailureKind, classify_status
 from uwf_git.agentkit.llm import anthropic, openai
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.http_client import (

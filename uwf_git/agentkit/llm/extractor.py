@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.ladder import WantedObject, find_misfit, move_schema
-from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.ladder import WantedObject, find_misfit, move_schema
 from uwf_git.agentkit.llm.call import Model, RequestRefused
 from uwf_git.agentkit.llm.messages import (
     ModelReply,
@@ -23,6 +22,7 @@ from uwf_git.agentkit.llm.messages import (
     UserMessage,
     read_object,
 )
+from uwf_git.agentkit.strict_schema import derive_strict, restore
 from uwf_git.engine.prompt import SchemaWords, literal
 from uwf_git.model.text import cut_middle
 from uwf_git.model.thread import add_usage

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agents.reply import BadJson, parse_strict_json
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer
+from uwf_git.agentkit.adapter import AdapterAnswer
 from uwf_git.agentkit.records import find, read_usage, tool_event
 from uwf_git.agents.nested import StdioProcess
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import (
+from uwf_git.agentkit.adapter import (
     AdapterAnswer,
     AdapterQuestion,
     AskFailed,

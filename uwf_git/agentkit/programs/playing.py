@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import (
+from uwf_git.agentkit.adapter import Adapter, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import (
     Fallbacks,
     NoMeta,
     build_wanted_object,

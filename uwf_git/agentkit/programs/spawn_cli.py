@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Sequence
 
-from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
+from uwf_git.agentkit.adapter import Adapter, AdapterQuestion, AskFailed
 from uwf_git.agentkit.step_files import record_prompt, trace
 
 

@@ -9,15 +9,14 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.ladder import (
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.ladder import (
     RoleAnswer,
     WantedObject,
     build_wanted_object,
     find_misfit,
     read_answer,
 )
-from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
 from uwf_git.agentkit.llm.call import Model, say_on_stderr
 from uwf_git.agentkit.llm.extractor import SUBMIT, ask_for_object
 from uwf_git.agentkit.llm.messages import (
@@ -31,6 +30,7 @@ from uwf_git.agentkit.llm.messages import (
 )
 from uwf_git.agentkit.react.tools import Toolbox
 from uwf_git.agentkit.records import tool_event
+from uwf_git.agentkit.strict_schema import derive_strict, restore
 from uwf_git.model.thread import add_usage
 
 _MOST_ALIKE = 2

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 from uwf_git.engine.turn_context import AgentContext

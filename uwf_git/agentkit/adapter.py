@@ -102,6 +102,8 @@ _STATUSES: dict[int, FailureKind] = {
 
 
 class Adapter(Protocol):
+    """Drives one program or model."""
+
     @property
     def name(self) -> str:
         """The name of the program in settings and messages."""
