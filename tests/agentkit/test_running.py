@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
+from uwf_git.engine.turn_context import AgentContext
 
 Agent = Callable[..., Ran]
 

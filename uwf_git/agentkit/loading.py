@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from uwf_git.agentkit.context import AgentContext, parse_context
+from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import BadUsage, Refused
 
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
 from uwf_git.agentkit.loading import load_context
@@ -23,6 +22,7 @@ from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
 from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import UwfError
 from uwf_git.model.text import cut_middle
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.agentkit.adapters.mock import MockAttempt, find_attempt, parse_script
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agents.reply import parse_reply
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage
 
 Mock = Callable[..., Ran]

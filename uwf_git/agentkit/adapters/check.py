@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.loading import load_context, parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.debug_log import debug
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
 from uwf_git.model.text import one_line
 from uwf_git.plan.phases import list_texts

@@ -6,13 +6,13 @@ A role that is bound to ``human`` needs no terminal: its thread waits. Ctrl-C su
 import os
 import sys
 
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.step_files import write_prompt
 from uwf_git.agents.terminal import Terminal, edit_text
 from uwf_git.commands.control.answer import ask_person, build_page
+from uwf_git.engine.turn_context import AgentContext
 
 _HELP = """\
 Usage: uwf-human THREAD-ID
