@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
+from uwf_git.agentkit.turn import AgentResult
 from uwf_git.engine.turn_context import AgentContext
 
 Agent = Callable[..., Ran]
 
 FRAME = """\
 import os, subprocess, sys
-from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.turn import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.errors import Refused
 

@@ -29,11 +29,16 @@ Importing the kit opens no store and is cheap; the store is opened when the cont
 
 from uwf_git.agentkit.ladder import Extracted, NoMeta, extract_meta
 from uwf_git.agentkit.llm.endpoint import extract
-from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.spawn_cli import spawn_cli
-from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.step_files import build_prompt, record_prompt, trace
+from uwf_git.agentkit.turn import (
+    AgentResult,
+    build_prompt,
+    load_context,
+    print_result,
+    record_prompt,
+    trace,
+)
 from uwf_git.engine.turn_context import (
     AgentContext,
     ExtractContext,

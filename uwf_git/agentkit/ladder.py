@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.turn import AgentResult
 from uwf_git.agents.reply import (
     BadJson,
     FrontMatterUnclosed,

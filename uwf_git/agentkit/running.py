@@ -17,9 +17,14 @@ from typing import IO, Any
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.result import AgentResult, print_result
-from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
+from uwf_git.agentkit.turn import (
+    AgentResult,
+    load_context,
+    open_trace,
+    print_result,
+    write_failure,
+    write_prompt,
+)
 from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext

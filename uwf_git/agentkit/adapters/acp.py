@@ -30,7 +30,7 @@ from uwf_git.agentkit.programs.playing import (
 from uwf_git.agentkit.records import find
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
-from uwf_git.agentkit.step_files import read_submitted
+from uwf_git.agentkit.turn import read_submitted
 from uwf_git.agents.command_line import (
     ProgramMissing,
     build_search_path,

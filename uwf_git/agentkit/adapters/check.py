@@ -12,9 +12,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.loading import load_context, parse_arguments
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.debug_log import debug

@@ -30,7 +30,7 @@ from uwf_git.agentkit.programs.playing import (
 )
 from uwf_git.agentkit.records import find, find_last, parse_last, read_left, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its

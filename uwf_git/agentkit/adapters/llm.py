@@ -10,7 +10,7 @@ from uwf_git.agentkit.llm.extractor import ask_for_object
 from uwf_git.agentkit.llm.http_client import DEFAULT_RETRIES, RetryPolicy, split_url
 from uwf_git.agentkit.llm.messages import Conversations, ModelRequest
 from uwf_git.agentkit.programs.playing import adapter_main
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt
 
 _ABOUT = """\
 Play roles with one call of a model: no tools, no files, the prompt in and an answer out.

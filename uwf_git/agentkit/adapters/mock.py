@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uwf_git.agentkit.loading import load_context, parse_arguments
+from uwf_git.agentkit.turn import load_context, parse_arguments
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml

@@ -20,12 +20,11 @@ from uwf_git.agentkit.llm.endpoint import (
 )
 from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.messages import Conversations, Message
-from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
 from uwf_git.agentkit.react.tools import Surroundings, ToolFailed, build_toolbox, open_work_folder
 from uwf_git.agentkit.settings import load_settings, plain_key
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt, load_context
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 

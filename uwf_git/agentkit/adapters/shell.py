@@ -17,9 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from uwf_git.agentkit.loading import parse_arguments
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, run_as_agent
+from uwf_git.agentkit.turn import AgentResult, parse_arguments
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool

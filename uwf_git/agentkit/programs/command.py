@@ -24,7 +24,7 @@ from uwf_git.agentkit.adapter import (
 from uwf_git.agentkit.programs.playing import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
 from uwf_git.agentkit.records import parse_lines
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
 from uwf_git.agents.reply import on_one_line

@@ -21,12 +21,13 @@ from uwf_git.agentkit.ladder import (
     extract_with_fallbacks,
 )
 from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.loading import load_context, parse_arguments
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
-from uwf_git.agentkit.step_files import (
+from uwf_git.agentkit.turn import (
+    AgentResult,
+    load_context,
     open_trace,
+    parse_arguments,
     read_reported,
     read_submitted,
     write_failure,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from uwf_git.agentkit.adapter import Adapter, AdapterQuestion, AskFailed
-from uwf_git.agentkit.step_files import record_prompt, trace
+from uwf_git.agentkit.turn import record_prompt, trace
 
 
 def spawn_cli(
