@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.endpoint import (
     ENDPOINT_KEYS,
     Endpoint,
@@ -20,6 +19,7 @@ from uwf_git.agentkit.llm.endpoint import (
 )
 from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.messages import Conversations, Message
+from uwf_git.agentkit.llm.model import Model
 from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
 from uwf_git.agentkit.react.tools import Surroundings, ToolFailed, build_toolbox, open_work_folder

@@ -196,8 +196,7 @@ def _find(
 
     def ask(text: str, schema: dict[str, Any] | bool, prompt: str) -> AdapterAnswer:  # noqa: FBT001 (see above)
         # The forms of requests cost 10 ms, and most turns call no extractor.
-        from uwf_git.agentkit.llm.call import Model  # noqa: PLC0415 (see above)
-        from uwf_git.agentkit.llm.extractor import ask_extractor  # noqa: PLC0415 (see above)
+        from uwf_git.agentkit.llm.model import Model, ask_extractor  # noqa: PLC0415 (see above)
 
         model = Model(endpoint, environ)
         return ask_extractor(model, text, schema, prompt=prompt, timeout_s=timeout_s)

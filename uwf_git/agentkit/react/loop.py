@@ -17,8 +17,6 @@ from uwf_git.agentkit.ladder import (
     find_misfit,
     read_answer,
 )
-from uwf_git.agentkit.llm.call import Model, say_on_stderr
-from uwf_git.agentkit.llm.extractor import SUBMIT, ask_for_object
 from uwf_git.agentkit.llm.messages import (
     Message,
     ModelReply,
@@ -28,6 +26,7 @@ from uwf_git.agentkit.llm.messages import (
     ToolResult,
     ToolResults,
 )
+from uwf_git.agentkit.llm.model import SUBMIT, Model, ask_for_object, say_on_stderr
 from uwf_git.agentkit.react.tools import Toolbox
 from uwf_git.agentkit.records import tool_event
 from uwf_git.agentkit.strict_schema import derive_strict, restore
