@@ -8,6 +8,7 @@ seconds, or when the model repeats itself, it is asked for its answer once more 
 the loop ends. Every end reports its usage and trace.
 """
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
