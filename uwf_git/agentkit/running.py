@@ -60,6 +60,27 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
     return main
 
 
+def make_main(page: str, run: Callable[[list[str]], int]) -> Callable[[], int]:
+    """Make the ``main`` of a program from its help *page*, and what it does with its arguments.
+
+    An error before it begins to work is told on stderr.
+    """
+
+    def main() -> int:
+        argv = sys.argv[1:]
+        if argv[:1] in (["-h"], ["--help"]):
+            sys.stdout.write(page)
+            return 0
+        try:
+            return run(argv)
+        except UwfError as error:
+            hint = f"hint: {error.hint}\n" if error.hint else ""
+            sys.stderr.write(f"error: {error.message}\n{hint}")
+            return error.exit_status
+
+    return main
+
+
 def complete(
     function: AgentFunction, context: AgentContext, environ: Mapping[str, str]
 ) -> AgentResult:

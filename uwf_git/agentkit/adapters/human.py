@@ -7,7 +7,7 @@ import os
 import sys
 
 from uwf_git.agentkit.ladder import find_misfit
-from uwf_git.agentkit.running import create_agent
+from uwf_git.agentkit.running import create_agent, make_main
 from uwf_git.agentkit.turn import AgentResult, record_prompt
 from uwf_git.agents.terminal import Terminal, edit_text
 from uwf_git.commands.control.answer import ask_person, build_page
@@ -48,8 +48,4 @@ def play(context: AgentContext) -> AgentResult:
         terminal.close()
 
 
-def main() -> int:
-    if sys.argv[1:2] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
-    return create_agent(play)()
+main = make_main(_HELP, lambda _: create_agent(play)())

@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from uwf_git.agentkit.running import make_main
 from uwf_git.agentkit.turn import load_context, parse_arguments
 from uwf_git.engine.turn_context import AgentContext
-from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
 
 ScriptPath = tuple[str | int, ...]
@@ -223,20 +224,6 @@ know the role; 2 usage.
 _FLOOD_CHUNK = b"x" * 65536
 
 
-def main() -> int:
-    argv = sys.argv[1:]
-    if argv[:1] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
-    try:
-        attempt = find_attempt(argv, os.environ, load=lambda: load_context(os.environ, argv))
-    except UwfError as error:
-        hint = f"hint: {error.hint}\n" if error.hint else ""
-        sys.stderr.write(f"error: {error.message}\n{hint}")
-        return error.exit_status
-    return play_attempt(attempt)
-
-
 def find_attempt(
     argv: Sequence[str], environ: Mapping[str, str], *, load: Callable[[], AgentContext]
 ) -> Attempt:
@@ -288,3 +275,10 @@ def _read_number(environ: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not int(text):
         raise BadUsage(f"UWF_ATTEMPT is {text!r}, not a number from 1", hint="unset UWF_ATTEMPT")
     return int(text)
+
+
+def _play(argv: list[str]) -> int:
+    return play_attempt(find_attempt(argv, os.environ, load=lambda: load_context(os.environ, argv)))
+
+
+main = make_main(_HELP, _play)

@@ -21,7 +21,7 @@ from uwf_git.agentkit.ladder import (
     extract_with_fallbacks,
 )
 from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.running import make_main, run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
 from uwf_git.agentkit.turn import (
     AgentResult,
@@ -201,8 +201,6 @@ EXIT STATUS: 0 there is a result; 1 there is none: the agent's words are on
 stdout, the reason is on stderr; 2 usage; 130 it was stopped from outside.
 """
 
-_USAGE_STATUS = 2
-
 
 def adapter_main(
     adapter: Adapter,
@@ -221,20 +219,11 @@ def adapter_main(
     shared = {key: meaning for key, meaning in KEYS.items() if key not in without}
     meanings = {**shared, **(keys or {})}
 
-    def main() -> int:
-        argv = sys.argv[1:]
-        if argv[:1] in (["-h"], ["--help"]):
-            sys.stdout.write(_build_help(adapter.name, about, meanings, word=word))
-            return 0
-        try:
-            own = parse_arguments(argv).own
-            words = parse_words(own, keys=tuple(meanings), word=word)
-        except BadUsage as error:
-            sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
-            return _USAGE_STATUS
+    def run(argv: list[str]) -> int:
+        words = parse_words(parse_arguments(argv).own, keys=tuple(meanings), word=word)
         return run_as_agent(lambda: play(adapter, words, environ=os.environ, argv=argv))
 
-    return main
+    return make_main(_build_help(adapter.name, about, meanings, word=word), run)
 
 
 def play(
@@ -311,15 +300,12 @@ def _walk_mine(adapter: Adapter, context: AgentContext) -> Iterator[Step]:
     for step in reversed(context.steps):
         if visits == 0:
             return
-        visits -= step.role == context.current_role.name
-        if _is_mine(step, adapter, context):
-            yield step
-
-
-def _is_mine(step: Step, adapter: Adapter, context: AgentContext) -> bool:
-    """Return whether the same role took *step* with the same program, which has its session."""
-    program = os.path.basename(step.agent.split(maxsplit=1)[0]) if step.agent.strip() else ""
-    return step.role == context.current_role.name and program == f"uwf-{adapter.name}"
+        if step.role == context.current_role.name:
+            visits -= 1
+            # The session is the program's.
+            program = step.agent.split(maxsplit=1)[:1]
+            if [os.path.basename(each) for each in program] == [f"uwf-{adapter.name}"]:
+                yield step
 
 
 def _build_help(name: str, about: str, meanings: Mapping[str, str], *, word: str | None) -> str:
