@@ -27,9 +27,10 @@ keeps the prompt and a trace: ``record_prompt`` and ``trace`` add what the kit c
 Importing the kit opens no store and is cheap; the store is opened when the context is loaded.
 '''
 
+from typing import TYPE_CHECKING, Any
+
 from uwf_git.agentkit.ladder import Extracted, NoMeta, extract_meta
 from uwf_git.agentkit.llm.endpoint import extract
-from uwf_git.agentkit.programs.spawn_cli import spawn_cli
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.turn import (
     AgentResult,
@@ -55,6 +56,9 @@ from uwf_git.engine.turn_context import NodeView as Node
 from uwf_git.engine.turn_context import RoleView as Role
 from uwf_git.engine.turn_context import TryView as Try
 from uwf_git.engine.turn_context import WorkflowView as Workflow
+
+if TYPE_CHECKING:
+    from uwf_git.agentkit.programs.command import spawn_cli
 
 __all__ = [
     "AgentContext",
@@ -84,3 +88,12 @@ __all__ = [
     "spawn_cli",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Programs cost 10 ms to import, and most agents start none.
+    if name == "spawn_cli":
+        from uwf_git.agentkit.programs.command import spawn_cli  # noqa: PLC0415 (see above)
+
+        return spawn_cli
+    raise AttributeError(name)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.ladder import read_answer
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import read_left_file
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 
 JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
 

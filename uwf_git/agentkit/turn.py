@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext, parse_context

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import NamedTuple
 
-from uwf_git.agents.request import OnOutput
+from uwf_git.agents.command_line import OnOutput
 from uwf_git.errors import AgentFailed
 from uwf_git.model.names import check_path_below
 

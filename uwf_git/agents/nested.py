@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import IO, Literal, NamedTuple, cast
 
+from uwf_git.agents.command_line import OnOutput
 from uwf_git.agents.files import Heard, Outputs, create_output, forward
 from uwf_git.agents.group import (
     Orphans,
@@ -26,7 +27,6 @@ from uwf_git.agents.group import (
     tick_ms,
     watched,
 )
-from uwf_git.agents.request import OnOutput
 from uwf_git.git_environment import LOCAL_VARIABLES
 
 # The environment of a nested agent program: an allow list.

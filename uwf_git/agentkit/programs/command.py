@@ -9,7 +9,7 @@ Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,10 +21,15 @@ from uwf_git.agentkit.adapter import (
     FailureKind,
     classify_status,
 )
-from uwf_git.agentkit.programs.playing import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
+from uwf_git.agentkit.programs.playing import (
+    LONGEST_ARGUMENT_BYTES,
+    PROVIDER_VARIABLES,
+    clean_argument,
+    write_file,
+)
 from uwf_git.agentkit.records import parse_lines
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.turn import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt, record_prompt, trace
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
 from uwf_git.agents.reply import on_one_line
@@ -452,3 +457,51 @@ def read_output(ended: EndedProgram) -> Report:
         message = "the command ended well, but printed nothing" + (f": {words}" if words else "")
         raise AskFailed("no-result", message, partial=answer)
     return Report(answer)
+
+
+def spawn_cli(
+    argv: Sequence[str],
+    prompt: str,
+    *,
+    timeout_s: float | None = None,
+    silence_s: float | None = None,
+    env: Collection[str] = (),
+) -> str:
+    """Run a program with *prompt*, and return what it printed.
+
+    The prompt is its stdin, unless a word of *argv* holds ``{prompt_file}``, which becomes the path
+    of a file with it, or ``{prompt}``, which becomes the prompt itself (at most 128 KiB). No shell
+    reads the command. It runs in the current directory, with the variables of model providers and
+    those that *env* names. It is ended with this process, after *timeout_s*, and when it has
+    printed nothing for *silence_s*. What it prints is the live log.
+
+    The prompt is recorded as that of the step, and the call in its trace.
+
+    Raises:
+        AskFailed: it cannot be started, failed, was stopped or printed nothing; ``kind`` says
+            which, and ``partial`` has what it had printed.
+    """
+    record_prompt(prompt)
+    name = os.path.basename(argv[0])
+    question = AdapterQuestion(
+        prompt=prompt,
+        step_dir=os.environ.get("UWF_STEP_DIR") or None,
+        environ=os.environ,
+        timeout_s=timeout_s,
+        silence_s=silence_s,
+    )
+    adapter = CommandAdapter(
+        name=name,
+        build=lambda question, folder: build_call(argv, question.prompt, folder),
+        read=read_output,
+        environ=(*PROVIDER_VARIABLES, *env),
+        resumes=False,
+    )
+    call = {"type": "tool", "name": name, "input": {"argv": list(argv)}}
+    try:
+        answer = adapter.ask(question)
+    except AskFailed as failure:
+        trace({**call, "output": failure.message, "ok": False})
+        raise
+    trace({**call, "output": answer.text, "ok": True})
+    return answer.text
