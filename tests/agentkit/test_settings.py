@@ -53,7 +53,7 @@ def test_more_specific_one_wins(repo: str) -> None:
 def test_environment_has_every_setting(repo: str) -> None:
     found = load(repo, UWF_CLAUDE_MAX_TURNS="3", UWF_CLAUDE_PERMISSION="", UWF_CODEX_ARGS="-x")
 
-    assert found == {"model": "sonnet", "timeout": "9", "max-turns": "3"}
+    assert found == {"model": "sonnet", "timeout": "9", "maxturns": "3"}
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ MARKS = {
 
 @pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS.keys())
 def test_calls_are_built_as_ever(adapter: CommandAdapter, tmp_path: Path, golden: Golden) -> None:
-    told = [f"usage of a session counts on: {adapter.usage_is_cumulative}\n"]
+    told = [f"usage of a session that begins anew: {adapter.anew}\n"]
     told += [f"sessions go on: {adapter.resumes}\n"]
     told += [f"variables: {' '.join(adapter.environ)}\n"]
     told += [f"of marks: {' '.join(sorted(allowed_environment(MARKS, more=adapter.environ)))}\n"]

@@ -23,7 +23,7 @@ def read(ended: EndedProgram) -> Report:
     if ended.run.exit_code != 0:
         spent = AdapterAnswer(text=text, usage={"turns": 1}) if "spent" in text else None
         raise AskFailed("model-error", "the model has failed", partial=spent)
-    usage = {"turns": 5, "by": {"m": 7}}
+    usage = {"turns": 5, "costUsd": 7}
     return Report(AdapterAnswer(text=text, session=ended.question.session, usage=usage))
 
 
@@ -139,15 +139,15 @@ def test_missing_folder_is_reported(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spent", "usage"),
     [
-        ({}, {"turns": 5, "by": {"m": 7}}),
-        ({"turns": 2, "by": {"m": 3}}, {"turns": 3, "by": {"m": 4}}),
-        ({"turns": 6, "by": 1}, {"turns": 5, "by": {"m": 7}}),
+        ({}, {"turns": 5, "costUsd": 7}),
+        ({"turns": 2, "costUsd": 3}, {"turns": 3, "costUsd": 7}),
+        ({"turns": 6}, {"turns": 5, "costUsd": 7}),
     ],
 )
 def test_count_that_goes_on_is_reported_apart(
     make: Make, spent: dict[str, Any], usage: dict[str, Any]
 ) -> None:
-    adapter = make("echo x", usage_is_cumulative=True)
+    adapter = make("echo x", anew=("costUsd",))
 
     assert adapter.ask(question(session="s", spent=spent)).usage == usage
 

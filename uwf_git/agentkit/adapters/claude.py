@@ -27,7 +27,6 @@ from uwf_git.agentkit.programs.playing import (
     option,
 )
 from uwf_git.agentkit.records import (
-    build_usage,
     find,
     find_last,
     find_last_text,
@@ -109,7 +108,7 @@ def read(ended: EndedProgram) -> Report:
         text=text,
         structured=meta,
         session=find(result, str, "session_id"),
-        usage=_read_usage(result, ended.question),
+        usage=_read_usage(result),
         trace=trace,
     )
     if result.get("is_error") is False and result.get("subtype") == "success":
@@ -122,7 +121,7 @@ def _build_schema(question: AdapterQuestion) -> str | None:
     return schema if schema != "null" and len(schema) <= _LONGEST_SCHEMA else None
 
 
-def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[str, Any]:
+def _read_usage(result: Mapping[str, Any]) -> dict[str, Any]:
     """Read the usage: the tokens of this question; the cost is the whole session's."""
     usage = read_usage(
         result,
@@ -131,27 +130,12 @@ def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[st
         cachedInputTokens="usage.cache_read_input_tokens",
         reasoningTokens="usage.output_tokens_details.thinking_tokens",
         turns="num_turns",
+        costUsd="total_cost_usd",
     )
     created = find(result, int, "usage", "cache_creation_input_tokens")
     parts = (usage.get("inputTokens"), usage.get("cachedInputTokens"), created)
     told = [part for part in parts if part is not None]
-    usage |= {"inputTokens": sum(told)} if told else {}
-    return usage | build_usage(costUsd=_find_cost(result, question))
-
-
-def _find_cost(result: Mapping[str, Any], question: AdapterQuestion) -> float | None:
-    total = find(result, float, "total_cost_usd")
-    if (
-        total is None
-        or question.session is None
-        or find(result, str, "session_id") != question.session
-    ):
-        return total
-    before = find(question.spent, float, "costUsd")
-    if before is None:
-        # The whole session's cost would be counted twice.
-        return None
-    return total - before if total >= before else total
+    return usage | ({"inputTokens": sum(told)} if told else {})
 
 
 def _read_failure(
@@ -192,6 +176,8 @@ ADAPTER = CommandAdapter(
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_LOGIN,
     lost_session=_NO_SESSION,
+    # Its cost is the whole session's.
+    anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -149,7 +149,7 @@ ADAPTER = CommandAdapter(
     login="`codex login`",
     lost_session="no rollout found",
     final="turn",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

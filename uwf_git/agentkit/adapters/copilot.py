@@ -155,7 +155,7 @@ ADAPTER = CommandAdapter(
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
     lost_session="No session, task, or name matched",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

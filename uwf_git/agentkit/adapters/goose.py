@@ -185,7 +185,7 @@ ADAPTER = CommandAdapter(
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",
     lost_session="no session .{0,40}found|session .{0,80}not found",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 _KEYS = {"provider": "the provider of the model, as goose names it", **ADAPTER.keys}

@@ -327,8 +327,7 @@ def _with_llm(question: AdapterQuestion) -> dict[str, str]:
     role = question.environ.get("UWF_ROLE", "")
     llm = load_settings("llm", role, environ=question.environ, words={})
     shared = {"model", *map(plain_key, ENDPOINT_KEYS)}
-    theirs = {plain_key(name): value for name, value in llm.items() if plain_key(name) in shared}
-    return theirs | {plain_key(name): value for name, value in question.settings.items()}
+    return {**{key: value for key, value in llm.items() if key in shared}, **question.settings}
 
 
 def _build_loop(

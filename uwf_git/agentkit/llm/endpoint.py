@@ -58,12 +58,8 @@ class Endpoint(NamedTuple):
 
 
 def get_setting(settings: Mapping[str, str], key: str) -> str:
-    """Return the setting *key*, or ""; `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
-    wanted = plain_key(key)
-    for name, value in settings.items():
-        if plain_key(name) == wanted and value.strip():
-            return value.strip()
-    return ""
+    """Return the setting *key*, or ""."""
+    return settings.get(plain_key(key), "").strip()
 
 
 def read_endpoint(

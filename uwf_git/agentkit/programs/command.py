@@ -228,8 +228,8 @@ class CommandAdapter(NamedTuple):
 
     final: str = "result"
 
-    usage_is_cumulative: bool = False
-    """Whether the usage of a resumed conversation includes the earlier questions."""
+    anew: Collection[str] | None = None
+    """The numbers in the usage of a resumed conversation that are not its whole; None: all."""
 
     @property
     def takes_schema(self) -> bool:
@@ -339,9 +339,15 @@ class CommandAdapter(NamedTuple):
     def _with_own_usage(self, question: AdapterQuestion, answer: AdapterAnswer) -> AdapterAnswer:
         """Return *answer*, complete or not, with the usage of this question alone."""
         is_continued = question.session is not None and answer.session in (None, question.session)
-        if not (self.usage_is_cumulative and is_continued):
+        if self.anew is None or not is_continued:
             return answer
-        return replace(answer, usage=_subtract(answer.usage, question.spent))
+        left = dict(answer.usage)
+        for name in left.keys() - set(self.anew):
+            before = question.spent.get(name)
+            # Less than before: the program restarted its count.
+            if isinstance(before, int | float) and left[name] >= before:
+                left[name] -= before
+        return replace(answer, usage=left)
 
 
 class LiveRecords:
@@ -402,25 +408,6 @@ def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
 
 def _raw(ended: EndedProgram) -> AdapterAnswer:
     return AdapterAnswer(text=ended.run.stdout[-_RAW_BYTES:].decode(errors="replace"))
-
-
-def _subtract(usage: Mapping[str, Any], spent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *usage* less what was *spent* before, by name."""
-    left: dict[str, Any] = {}
-    for name, total in usage.items():
-        before = spent.get(name)
-        if isinstance(total, Mapping):
-            left[name] = _subtract(total, before if isinstance(before, Mapping) else {})
-        elif _is_number(total) and _is_number(before) and total >= before:
-            left[name] = total - before
-        else:
-            # Less than before: the program restarted its count.
-            left[name] = total
-    return left
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
