@@ -11,13 +11,7 @@ from typing import Any
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.agentkit.ladder import add_guide
-from uwf_git.agentkit.programs.command import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    Report,
-    explain_no_record,
-)
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     SERVER,
     adapter_main,
@@ -99,7 +93,7 @@ def read(ended: EndedProgram) -> Report:
     if result is None:
         answer = AdapterAnswer(text=find_last_text(records), trace=trace)
         if _ROOT.encode() in ended.run.stderr:
-            words = explain_no_record("claude", ended, login=_LOGIN).message
+            words = ended.explain_no_record("claude", login=_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
             raise AskFailed("refused-permission", words, hint=hint, partial=answer)
         return Report(answer, has_end=False)

@@ -23,13 +23,7 @@ from uwf_git.agentkit.ladder import (
     find_misfit,
     read_answer,
 )
-from uwf_git.agentkit.llm.endpoint import (
-    ENDPOINT_KEYS,
-    Endpoint,
-    get_setting,
-    read_endpoint,
-    read_whole,
-)
+from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint, read_whole
 from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.messages import (
     Conversations,
@@ -364,7 +358,7 @@ def _build_loop(
 
 
 def _read_flag(settings: Mapping[str, str], key: str) -> bool:
-    text = get_setting(settings, key).lower()
+    text = settings.get(key, "").strip().lower()
     if text in {"", "true", "yes", "on", "1"}:
         return True
     if text in {"false", "no", "off", "0"}:
@@ -373,7 +367,7 @@ def _read_flag(settings: Mapping[str, str], key: str) -> bool:
 
 
 def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
-    text = get_setting(settings, key)
+    text = settings.get(key, "").strip()
     return read_whole(text, f"uwf.react.{key}") if text else default
 
 

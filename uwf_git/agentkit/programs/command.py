@@ -77,6 +77,24 @@ class EndedProgram:
         """Return the JSON objects that it printed, one a line."""
         return parse_lines(self.run.stdout)
 
+    def explain_no_record(
+        self, name: str, *, login: str, partial: AdapterAnswer | None = None
+    ) -> AskFailed:
+        """Return the failure of a program without a final record; without any output see stderr."""
+        status = self.run.exit_code
+        words, is_error = find_last_words(self.run.stderr)
+        if status > _SIGNALLED and not is_error:
+            message = f"{name} was killed by signal {status - _SIGNALLED} before it had a result"
+            return AskFailed("crashed", message, partial=partial)
+        message = f"{name} ended without a result, with exit status {status}"
+        if not words:
+            return AskFailed("no-result", message, partial=partial)
+        kind = classify_words(words)
+        if kind == "model-error":
+            kind = "usage" if status and not self.run.stdout.strip() else "no-result"
+        hint = login if kind == "auth" else None
+        return AskFailed(kind, f"{message}: {words}", hint=hint, partial=partial)
+
 
 class Report(NamedTuple):
     answer: AdapterAnswer
@@ -138,25 +156,6 @@ def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
         failure.facts["resetAt"] = reset_s * 1000
         failure.hint = f"the limit ends at {render_time(reset_s * 1000)}"
     return failure
-
-
-def explain_no_record(
-    name: str, ended: EndedProgram, *, login: str, partial: AdapterAnswer | None = None
-) -> AskFailed:
-    """Return the failure of a program without a final record; without any output see stderr."""
-    status = ended.run.exit_code
-    words, is_error = find_last_words(ended.run.stderr)
-    if status > _SIGNALLED and not is_error:
-        message = f"{name} was killed by signal {status - _SIGNALLED} before it had a result"
-        return AskFailed("crashed", message, partial=partial)
-    message = f"{name} ended without a result, with exit status {status}"
-    if not words:
-        return AskFailed("no-result", message, partial=partial)
-    kind = classify_words(words)
-    if kind == "model-error":
-        kind = "usage" if status and not ended.run.stdout.strip() else "no-result"
-    hint = login if kind == "auth" else None
-    return AskFailed(kind, f"{message}: {words}", hint=hint, partial=partial)
 
 
 def find_last_words(stderr: bytes) -> tuple[str, bool]:
@@ -279,7 +278,7 @@ class CommandAdapter(NamedTuple):
                 report.reset_s,
             )
         if not report.has_end:
-            raise explain_no_record(self.name, ended, login=self.login, partial=answer)
+            raise ended.explain_no_record(self.name, login=self.login, partial=answer)
         if run.exit_code and not report.any_status:
             message = f"{self.name} ended with exit status {run.exit_code} after its {self.final}"
             raise AskFailed("crashed", message, partial=answer)

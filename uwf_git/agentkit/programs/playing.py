@@ -12,27 +12,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.adapter import Adapter, AdapterQuestion, AskFailed
-from uwf_git.agentkit.ladder import (
-    Fallbacks,
-    NoMeta,
-    build_wanted_object,
-    describe_failure,
-    extract_with_fallbacks,
-)
-from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.running import make_main, run_as_agent
+from uwf_git.agentkit.adapter import Adapter, AdapterQuestion
+from uwf_git.agentkit.ladder import build_wanted_object
+from uwf_git.agentkit.running import find_result, make_main, run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
-from uwf_git.agentkit.turn import (
-    AgentResult,
-    load_context,
-    open_trace,
-    parse_arguments,
-    read_reported,
-    read_submitted,
-    write_failure,
-    write_prompt,
-)
+from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments, write_prompt
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import AgentContext, Step
 from uwf_git.errors import BadUsage
@@ -235,23 +219,9 @@ def play(
 ) -> AgentResult:
     context = load_context(environ, argv)
     settings = load_settings(adapter.name, context.current_role.name, environ=environ, words=words)
-    step_dir = environ.get("UWF_STEP_DIR") or None
     question = build_question(adapter, context, settings, environ=environ)
-    write_prompt(step_dir, question.prompt)
-    with open_trace(environ.get("UWF_TRACE")) as note:
-        rungs = Fallbacks(
-            reported=lambda: read_reported(
-                step_dir, context.workdir, context.current_role.output_file
-            ),
-            submitted=lambda: read_submitted(step_dir),
-            find_extractor=lambda: find_extractor(environ, context.current_role.name),
-            note=note,
-        )
-        try:
-            return extract_with_fallbacks(adapter, context, question, rungs)
-        except (AskFailed, NoMeta) as failure:
-            write_failure(step_dir, describe_failure(failure))
-            raise
+    write_prompt(question.step_dir, question.prompt)
+    return find_result(adapter, context, question, reads_step=True)
 
 
 def build_question(
