@@ -144,7 +144,7 @@ FILES = {
     "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
     "process": (
         "agentkit/adapters/*",
-        "agentkit/react/test_tools.py",
+        "agentkit/llm/test_tools.py",
         "agentkit/test_running.py",
         "cli/app/test_auto_gc.py",
         "cli/app/test_boundary.py",
@@ -227,7 +227,8 @@ FIXTURES = {
 # An example of these forks, runs git or waits for the disk.
 COSTLY_EXAMPLES = (
     "agentkit/adapters/*",
-    "agentkit/react/*",
+    "agentkit/llm/test_tools.py",
+    "agentkit/llm/test_work_folder.py",
     "agentkit/test_lessons_of_agents.py",
     "agents/test_limited_fork.py",
     "commands/*",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.context import AgentContext, parse_context
+from uwf_git.engine.turn_context import AgentContext, parse_context
 
 Document = Callable[..., dict[str, Any]]
 """Builds the document of a turn, with some of its top-level keys replaced."""

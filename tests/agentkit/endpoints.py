@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from realcli.fake_model_server import Server, Wire
 
-from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.endpoint import Api, Endpoint
 from uwf_git.agentkit.llm.http_client import RetryPolicy
+from uwf_git.agentkit.llm.model import Model
 
 
 class Odd(NamedTuple):

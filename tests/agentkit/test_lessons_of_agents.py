@@ -16,11 +16,11 @@ from agentkit.conftest import DOCUMENT, MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.context import parse_context
-from uwf_git.agentkit.extraction.adapter import AdapterQuestion
-from uwf_git.agentkit.extraction.ladder import extract_meta
+from uwf_git.agentkit.adapter import AdapterQuestion
+from uwf_git.agentkit.ladder import extract_meta
 from uwf_git.agents.reply import parse_reply
 from uwf_git.engine.prompt import build_prompt
+from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.model.yaml.render import render_yaml
 

@@ -6,7 +6,7 @@ import pytest
 from agentkit.conftest import Turn
 from refusing import refuses
 
-from uwf_git.agentkit.loading import AgentArguments, load_context, parse_arguments
+from uwf_git.agentkit.turn import AgentArguments, load_context, parse_arguments
 from uwf_git.errors import BadUsage, UwfError
 
 

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.agentkit.result import AgentResult, print_result, render_result
+from uwf_git.agentkit.turn import AgentResult, print_result
 from uwf_git.agents.reply import parse_reply
 
 
 @given(content=st.text(), session=st.none() | st.text(st.characters(codec="utf-8")))
 def test_engine_reads_what_the_kit_prints(content: str, session: str | None) -> None:
-    reply = parse_reply(
-        render_result(AgentResult([1], content, session=session)), protocol="positional"
-    )
+    stream = io.BytesIO()
+    print_result(AgentResult([1], content, session=session), stream)
+    reply = parse_reply(stream.getvalue(), protocol="positional")
 
     assert (reply.meta, reply.session) == ([1], session)
     assert reply.content == content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

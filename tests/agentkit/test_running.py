@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
+from uwf_git.agentkit.turn import AgentResult
+from uwf_git.engine.turn_context import AgentContext
 
 Agent = Callable[..., Ran]
 
 FRAME = """\
 import os, subprocess, sys
-from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.turn import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.errors import Refused
 
@@ -77,7 +77,7 @@ def test_whatever_goes_wrong_is_one_line_and_no_result(
 
 def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) -> None:
     ran = agent(
-        "from uwf_git.agentkit.extraction.ladder import NoMeta\n"
+        "from uwf_git.agentkit.ladder import NoMeta\n"
         "raise NoMeta('no fields', 'a' * 1_000_000 + 'm' * 50_000_000 + 'z' * 1_000_000)"
     )
 

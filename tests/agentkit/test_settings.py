@@ -4,12 +4,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.agentkit.settings import (
-    KEYS,
-    load_settings,
-    parse_seconds,
-    parse_words,
-)
+from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
 from uwf_git.errors import BadUsage
 from uwf_git.store.git.config import normal_name, set_config
 from uwf_git.store.store import Store, create_store
@@ -58,7 +53,7 @@ def test_more_specific_one_wins(repo: str) -> None:
 def test_environment_has_every_setting(repo: str) -> None:
     found = load(repo, UWF_CLAUDE_MAX_TURNS="3", UWF_CLAUDE_PERMISSION="", UWF_CODEX_ARGS="-x")
 
-    assert found == {"model": "sonnet", "timeout": "9", "max-turns": "3"}
+    assert found == {"model": "sonnet", "timeout": "9", "maxturns": "3"}
 
 
 @pytest.fixture

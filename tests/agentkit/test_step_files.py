@@ -7,10 +7,10 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 
 from uwf_git.agentkit import AgentContext
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.ladder import NoMeta
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.ladder import NoMeta
 from uwf_git.agentkit.running import complete
-from uwf_git.agentkit.step_files import (
+from uwf_git.agentkit.turn import (
     FAILURE,
     PROMPT,
     SUBMITTED,

@@ -14,13 +14,7 @@ import pytest
 from agents.conftest import Lives, Program, WaitFor
 from refusing import refuses
 
-from uwf_git.agents.group import (
-    _LET_GO,
-    DetachRequest,
-    spawn_detached,
-    stop_group,
-    wait_for_one,
-)
+from uwf_git.agents.group import _LET_GO, DetachRequest, spawn_detached, stop_group, wait_for_one
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
 

@@ -13,8 +13,8 @@ import pytest
 from agents.conftest import Lives, Program, WaitFor
 from refusing import refuses
 
+from uwf_git.agents.command_line import AgentRequest, AgentRun, Listener, OnOutput
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
-from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput
 from uwf_git.agents.run_files import RunDirUnusable
 
 pytestmark = pytest.mark.usefixtures("tidy")

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 ENGINE = """
 import sys
 from uwf_git.agents.process import run_agent
-from uwf_git.agents.request import AgentRequest, Listener
+from uwf_git.agents.command_line import AgentRequest, Listener
 argv, workdir, run_dir = sys.argv[1:]
 request = AgentRequest(argv=(argv,), environment={}, workdir=workdir, run_dir=run_dir)
 run_agent(request, Listener())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest
+from uwf_git.agents.nested import StdioEnded, StdioProcess
 
 Start = Callable[..., StdioProcess]
 
@@ -19,8 +19,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[StdioProcess] = []
 
     def run(script: str, **more: object) -> StdioProcess:
-        request = StdioRequest(("/bin/sh", "-c", script), dict(os.environ), str(tmp_path))
-        started.append(StdioProcess(request, **more))  # type: ignore[arg-type]  # on_stderr
+        argv = ("/bin/sh", "-c", script)
+        given = (argv, dict(os.environ), str(tmp_path))
+        started.append(StdioProcess(*given, **more))  # type: ignore[arg-type]  # on_stderr
         return started[-1]
 
     yield run
@@ -151,7 +152,7 @@ def test_program_dies_with_us() -> None:
         "import os, sys, time\n"
         "from uwf_git.agents.nested import *\n"
         "script = 'setsid sleep 79 & echo $!; echo $$; exec sleep 79'\n"
-        "c = StdioProcess(StdioRequest(('/bin/sh', '-c', script), dict(os.environ), '/'))\n"
+        "c = StdioProcess(('/bin/sh', '-c', script), dict(os.environ), '/')\n"
         "found = []\n"
         "while len(found) < 2:\n"
         "    found += [line.decode() for line in [c.receive()] if line]\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agents.conftest import Lives, WaitFor
 
-from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
+from uwf_git.agents.process import ToolRequest, ToolRun, run_tool
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -18,7 +18,7 @@ Run = Callable[..., ToolRun]
 
 CALLER = """
 import os, sys
-from uwf_git.agents.tool import ToolRequest, run_tool
+from uwf_git.agents.process import ToolRequest, run_tool
 request = ToolRequest(argv=("/bin/sh", "-c", sys.argv[1]), environment=dict(os.environ))
 run_tool(request, on_output=lambda chunk: None)
 """

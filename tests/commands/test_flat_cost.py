@@ -9,7 +9,7 @@ from dulwich.objects import ObjectID
 
 from uwf_git import AgentContext, TaskRuntime
 from uwf_git.agentkit import build_prompt, load_context
-from uwf_git.agentkit.react.tools import ToolArguments, fetch_thread
+from uwf_git.agentkit.llm.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import pause_thread, resume_thread

@@ -20,8 +20,8 @@ LATER_MS = START_MS + 24 * 3600 * 1000
 TIRED = """\
 import sys
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.programs.failures import with_reset
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.programs.command import with_reset
 from uwf_git.agentkit.programs.playing import adapter_main
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from answering import Answers
 
-from uwf_git.agentkit.extraction.ladder import find_misfit
+from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.engine.form import fill_form, list_questions
 
 

@@ -23,7 +23,7 @@ from realcli.vendors import (
     is_here,
 )
 
-from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
+from uwf_git.agentkit.ladder import Fallbacks, extract_with_fallbacks
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

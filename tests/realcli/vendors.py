@@ -13,17 +13,8 @@ from typing import NamedTuple
 import pytest
 from realcli.served_model import ASIDE, MODEL
 
-from uwf_git.agentkit.adapters import (
-    aider,
-    claude,
-    codex,
-    copilot,
-    gemini,
-    hermes,
-    opencode,
-    qwen,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.adapters import aider, claude, codex, copilot, gemini, hermes, opencode, qwen
+from uwf_git.agentkit.programs.command import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
 INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")

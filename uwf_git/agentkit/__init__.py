@@ -27,28 +27,55 @@ keeps the prompt and a trace: ``record_prompt`` and ``trace`` add what the kit c
 Importing the kit opens no store and is cheap; the store is opened when the context is loaded.
 '''
 
-from uwf_git.agentkit.context import (
+from typing import TYPE_CHECKING, Any
+
+from uwf_git.agentkit.ladder import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.llm.endpoint import extract
+from uwf_git.agentkit.running import create_agent
+from uwf_git.agentkit.turn import (
+    AgentResult,
+    build_prompt,
+    load_context,
+    print_result,
+    record_prompt,
+    trace,
+)
+from uwf_git.engine.turn_context import (
     AgentContext,
     ExtractContext,
+    InputFile,
+    LastError,
     ModeratorContext,
+    Rejection,
+    Start,
+    Step,
     build_extract_context,
     parse_context,
 )
-from uwf_git.agentkit.extraction.ladder import Extracted, NoMeta, extract_meta
-from uwf_git.agentkit.llm.endpoint import extract
-from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.programs.spawn_cli import spawn_cli
-from uwf_git.agentkit.result import AgentResult, print_result
-from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.step_files import build_prompt, record_prompt, trace
+from uwf_git.engine.turn_context import NodeView as Node
+from uwf_git.engine.turn_context import RoleView as Role
+from uwf_git.engine.turn_context import TryView as Try
+from uwf_git.engine.turn_context import WorkflowView as Workflow
+
+if TYPE_CHECKING:
+    from uwf_git.agentkit.programs.command import spawn_cli
 
 __all__ = [
     "AgentContext",
     "AgentResult",
     "ExtractContext",
     "Extracted",
+    "InputFile",
+    "LastError",
     "ModeratorContext",
     "NoMeta",
+    "Node",
+    "Rejection",
+    "Role",
+    "Start",
+    "Step",
+    "Try",
+    "Workflow",
     "build_extract_context",
     "build_prompt",
     "create_agent",
@@ -61,3 +88,12 @@ __all__ = [
     "spawn_cli",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Programs cost 10 ms to import, and most agents start none.
+    if name == "spawn_cli":
+        from uwf_git.agentkit.programs.command import spawn_cli  # noqa: PLC0415 (see above)
+
+        return spawn_cli
+    raise AttributeError(name)

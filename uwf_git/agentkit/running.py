@@ -12,22 +12,25 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, Any
 
-from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import (
-    Fallbacks,
-    NoMeta,
-    describe_failure,
-    extract_with_fallbacks,
-)
+from uwf_git.agentkit.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.result import AgentResult, print_result
-from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
+from uwf_git.agentkit.turn import (
+    AgentResult,
+    load_context,
+    open_trace,
+    print_result,
+    read_reported,
+    read_submitted,
+    write_failure,
+    write_prompt,
+)
 from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import UwfError
 from uwf_git.model.text import cut_middle
 
@@ -60,6 +63,27 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
     return main
 
 
+def make_main(page: str, run: Callable[[list[str]], int]) -> Callable[[], int]:
+    """Make the ``main`` of a program from its help *page*, and what it does with its arguments.
+
+    An error before it begins to work is told on stderr.
+    """
+
+    def main() -> int:
+        argv = sys.argv[1:]
+        if argv[:1] in (["-h"], ["--help"]):
+            sys.stdout.write(page)
+            return 0
+        try:
+            return run(argv)
+        except UwfError as error:
+            hint = f"hint: {error.hint}\n" if error.hint else ""
+            sys.stderr.write(f"error: {error.message}\n{hint}")
+            return error.exit_status
+
+    return main
+
+
 def complete(
     function: AgentFunction, context: AgentContext, environ: Mapping[str, str]
 ) -> AgentResult:
@@ -71,15 +95,13 @@ def complete(
     if step_dir is not None:
         # Before the function, which may record another one.
         write_prompt(step_dir, assemble_prompt(context))
-    try:
+    with _noted_failure(step_dir):
         answer = function(context)
-        if isinstance(answer, AgentResult):
-            return answer
-        if isinstance(answer, str):
-            return _extract(answer, context, environ)
-    except (AskFailed, NoMeta) as failure:
-        write_failure(step_dir, describe_failure(failure))
-        raise
+    if isinstance(answer, AgentResult):
+        return answer
+    if isinstance(answer, str):
+        said = AdapterQuestion(prompt="", environ=environ)
+        return find_result(_Said(answer), context, said, reads_step=False)
     raise TypeError(f"an agent returns a str or an AgentResult, not {type(answer).__name__}")
 
 
@@ -96,12 +118,33 @@ class _Said:
         return AdapterAnswer(text=self._text)
 
 
-def _extract(text: str, context: AgentContext, environ: Mapping[str, str]) -> AgentResult:
-    with open_trace(environ.get("UWF_TRACE")) as note:
-        rungs = Fallbacks(
-            find_extractor=lambda: find_extractor(environ, context.current_role.name), note=note
-        )
-        return extract_with_fallbacks(_Said(text), context, AdapterQuestion(prompt=""), rungs)
+@contextmanager
+def _noted_failure(step_dir: str | None) -> Iterator[None]:
+    try:
+        yield
+    except (AskFailed, NoMeta) as failure:
+        write_failure(step_dir, describe_failure(failure))
+        raise
+
+
+def find_result(
+    adapter: Adapter, context: AgentContext, question: AdapterQuestion, *, reads_step: bool
+) -> AgentResult:
+    """Ask *adapter*, and find the result in its answer; write trace and failure to the step.
+
+    What the agent left in files counts only if it *reads_step*.
+    """
+    environ, role = question.environ, context.current_role
+    step_dir = environ.get("UWF_STEP_DIR") or None
+    with _noted_failure(step_dir), open_trace(environ.get("UWF_TRACE")) as note:
+        rungs = Fallbacks(find_extractor=lambda: find_extractor(environ, role.name), note=note)
+        if reads_step:
+            rungs = replace(
+                rungs,
+                reported=lambda: read_reported(step_dir, context.workdir, role.output_file),
+                submitted=lambda: read_submitted(step_dir),
+            )
+        return extract_with_fallbacks(adapter, context, question, rungs)
 
 
 def run_as_agent(produce: Callable[[], AgentResult]) -> int:

@@ -44,7 +44,7 @@ _HARMLESS = {
 def load_settings(
     adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings of *adapter* for *role*; *words* are those of its command line."""
+    """Return the settings of *adapter* for *role* by their plain keys; *words* are typed ones."""
     # Part of the store, which is imported only when a context is loaded.
     from uwf_git.store.git.config import (  # noqa: PLC0415 (as above)
         add_user_config,
@@ -59,15 +59,15 @@ def load_settings(
         config = add_user_config(git_dir, own, environ, user=user)
     found = _find_configured(adapter, role, config)
     if environ.get("UWF_MODEL"):
-        found.setdefault("model", _Found("model", environ["UWF_MODEL"]))
+        found.setdefault("model", _Found(environ["UWF_MODEL"]))
     front = f"UWF_{adapter}_".upper().replace("-", "_")
     given = {
-        name.removeprefix(front).lower().replace("_", "-"): value
+        name.removeprefix(front): value
         for name, value in environ.items()
         if name.startswith(front) and value
     }
     for key, value in [*given.items(), *words.items()]:
-        found[plain_key(key)] = _Found(key, value)
+        found[plain_key(key)] = _Found(value)
     doubtful = [
         each.name
         for key, each in found.items()
@@ -75,11 +75,10 @@ def load_settings(
     ]
     if git_dir and doubtful:
         _require_trusted(git_dir, doubtful, environ)
-    return {each.key: each.value for each in found.values()}
+    return {key: each.value for key, each in found.items()}
 
 
 class _Found(NamedTuple):
-    key: str
     value: str
     name: str | None = None
     """Its full name in git config; None: it comes from elsewhere."""
@@ -93,7 +92,7 @@ def _find_configured(adapter: str, role: str, config: "GitConfig") -> dict[str, 
             # The last dot ends the section; a role's name may contain dots.
             front, _, key = name.rpartition(".")
             if front == section:
-                found[plain_key(key)] = _Found(key, values[-1], name)
+                found[plain_key(key)] = _Found(values[-1], name)
     return found
 
 

@@ -6,14 +6,14 @@ import stat
 import struct
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import NamedTuple
 
-from uwf_git.agents.request import OnOutput
+from uwf_git.agents.command_line import OnOutput
 from uwf_git.errors import AgentFailed
 from uwf_git.model.names import check_path_below
 
@@ -151,11 +151,13 @@ def read_left_file(path: str, *, most_bytes: int, follows_links: bool = False) -
         return LeftFile(file.read(0, min(size, most_bytes)), size)
 
 
-def open_left_file(path: str, *, follows_links: bool = False) -> OutputFile:
+def open_left_file(
+    path: str, *, follows_links: bool = False, dir_fd: int | None = None
+) -> OutputFile:
     """Open the file *path* for reading; a symbolic link only if *follows_links*."""
     # O_NONBLOCK: a pipe without a writer must not block.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
-    file = OutputFile(os.open(path, flags))
+    file = OutputFile(os.open(path, flags, dir_fd=dir_fd))
     if not stat.S_ISREG(os.fstat(file.descriptor).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file", path)
@@ -197,16 +199,13 @@ def read_below(
     with _told(path):
         try:
             if follows_links:
-                path = os.path.relpath(os.path.realpath(os.path.join(root, path)), _real(root))
+                real = os.path.realpath(os.path.join(root, path))
+                path = os.path.relpath(real, os.path.realpath(root))
             with _open_folder(root, path) as (folder, name):
-                # A pipe without a writer must not block.
-                flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-                opened = OutputFile(os.open(name, flags, dir_fd=folder))
+                opened = open_left_file(name, dir_fd=folder)
         except FileNotFoundError:
             return None
         with closing(opened) as file:
-            if not stat.S_ISREG(os.fstat(file.descriptor).st_mode):
-                raise BadFileBelow(path, "is no ordinary file")
             content = file.read(0, most_bytes + 1)
     if len(content) > most_bytes:
         raise BadFileBelow(path, f"is larger than {most_bytes // 1024:,} KiB")
@@ -218,7 +217,11 @@ def _told(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kinds = {errno.ELOOP: "is a link", errno.EISDIR: "is a directory"}
+        kinds = {
+            errno.ELOOP: "is a link",
+            errno.EISDIR: "is a directory",
+            errno.EINVAL: "is no ordinary file",
+        }
         problem = kinds.get(error.errno or 0, f"cannot be used: {error.strerror}")
         raise BadFileBelow(path, problem) from None
 
@@ -227,29 +230,42 @@ def _told(path: str) -> Iterator[None]:
 def _open_folder(root: str, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder that holds *path*; yield its descriptor, and the name of the file in it."""
     above, name = os.path.split(path)
-    real_root = _real(root)
+    real_root = os.path.realpath(root)
     real = os.path.realpath(os.path.join(real_root, above))
     inside = os.path.relpath(os.path.join(real, name), real_root)
     problem = check_path_below(path) or check_path_below(inside)
     if problem is not None:
         raise BadFileBelow(path, problem)
+    with walk_down(real_root, inside.split("/")[:-1], create=create) as folder:
+        yield folder, name
+
+
+@contextmanager
+def walk_down(
+    root: str,
+    parts: Iterable[str],
+    *,
+    create: bool = False,
+    check: Callable[[int], None] = lambda _folder: None,
+) -> Iterator[int]:
+    """Open the folder *parts* below *root*, following no link; yield its descriptor.
+
+    *check* is called with the descriptor of each folder in which one may be created.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    folder = os.open(real_root, flags)
+    folder = os.open(root, flags)
     try:
-        for part in inside.split("/")[:-1]:
+        for part in parts:
             if create:
+                check(folder)
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=folder)
             inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
-        yield folder, name
+        yield folder
     finally:
         os.close(folder)
-
-
-def _real(root: str) -> str:
-    return os.path.realpath(root)
 
 
 # Find the files below a directory that a pattern names: ``*``, ``?``, ``[…]``, and ``**``.

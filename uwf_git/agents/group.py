@@ -154,9 +154,7 @@ def run_at_once(
 # Most groups end at once, and every step waits for this.
 _FIRST_TICK_S = 0.001
 _LONGEST_TICK_S = 0.01
-
-# The kernel may still tear down a killed process; a process that takes longer hangs there.
-_TEAR_DOWN_S = 2.0
+TEAR_DOWN_S = 2.0
 
 
 def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
@@ -210,21 +208,28 @@ def kill_group(group: int) -> None:
 def _kill(leader: "subprocess.Popen[bytes]") -> None:
     kill_group(leader.pid)
     leader.wait()
-    _ended(leader, within_s=_TEAR_DOWN_S)
+    _ended(leader, within_s=TEAR_DOWN_S)
 
 
 def _ended(leader: "subprocess.Popen[bytes]", *, within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    tick_s = _FIRST_TICK_S
     # poll() reaps the leader; as a zombie it would remain a member.
     if leader.poll() is None or _exists(leader.pid):
         # Shorter than a search through /proc, and mostly enough.
         time.sleep(_FIRST_TICK_S)
-    while leader.poll() is None or _lives(leader.pid):
+    return has_ended(lambda: leader.poll() is None or _lives(leader.pid), within_s=within_s)
+
+
+def has_ended(
+    lives: Callable[[], bool], *, within_s: float, longest_tick_s: float = _LONGEST_TICK_S
+) -> bool:
+    """Return whether what *lives* has ended within so many seconds."""
+    deadline = time.monotonic() + within_s
+    tick_s = _FIRST_TICK_S
+    while lives():
         if time.monotonic() >= deadline:
             return False
         time.sleep(tick_s)
-        tick_s = min(2 * tick_s, _LONGEST_TICK_S)
+        tick_s = min(2 * tick_s, longest_tick_s)
     return True
 
 
@@ -283,8 +288,6 @@ def name_left(group: int) -> tuple[str, ...]:
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK_S = 0.01
 
-# The kernel may still tear down a killed process; a process that takes longer hangs there.
-
 
 class Orphans:
     """The processes that become our children from now on because their parent ended."""
@@ -313,7 +316,7 @@ class Orphans:
         asked: set[int] = set()
         while living := self._living():
             now = time.monotonic()
-            if now >= killing_from + _TEAR_DOWN_S:
+            if now >= killing_from + TEAR_DOWN_S:
                 return
             for pid in living:
                 if now >= killing_from:

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import IO, Literal, NamedTuple, cast
 
+from uwf_git.agents.command_line import OnOutput
 from uwf_git.agents.files import Heard, Outputs, create_output, forward
 from uwf_git.agents.group import (
     Orphans,
@@ -26,7 +27,6 @@ from uwf_git.agents.group import (
     tick_ms,
     watched,
 )
-from uwf_git.agents.request import OnOutput
 from uwf_git.git_environment import LOCAL_VARIABLES
 
 # The environment of a nested agent program: an allow list.
@@ -329,21 +329,18 @@ class StdioEnded(Exception):
         """A line, or the whole output, is longer than the limit."""
 
 
-class StdioRequest(NamedTuple):
-    argv: tuple[str, ...]
-    """The program as an absolute path, then its arguments."""
-
-    environment: Mapping[str, str]
-    workdir: str
-
-
 class StdioProcess:
     """A program that runs until it is closed."""
 
     def __init__(
-        self, request: StdioRequest, *, on_stderr: Callable[[bytes], None] = lambda _: None
+        self,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        workdir: str,
+        *,
+        on_stderr: OnOutput = lambda _: None,
     ) -> None:
-        """Start the program; its stderr goes to *on_stderr*, from another thread."""
+        """Start the program, an absolute path; its stderr goes to *on_stderr*, from a thread."""
         self._on_stderr = on_stderr
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._tail = b""
@@ -351,7 +348,17 @@ class StdioProcess:
         self._orphans = Orphans()
         read_end, self._watchdog_pipe = os.pipe()
         try:
-            self._child = _start(request, read_end)
+            self._child = subprocess.Popen(
+                watched_by_descriptor(read_end, argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=workdir,
+                env=dict(environment),
+                pass_fds=(read_end,),
+                start_new_session=True,
+                bufsize=0,
+            )
         except BaseException:
             os.close(self._watchdog_pipe)
             self._orphans.close()
@@ -456,17 +463,3 @@ class StdioProcess:
             while chunk := os.read(stderr.fileno(), _CHUNK_BYTES):
                 self._tail = (self._tail + chunk)[-_TAIL_OF_COMPANION_BYTES:]
                 self._on_stderr(chunk)
-
-
-def _start(request: StdioRequest, read_end: int) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        watched_by_descriptor(read_end, request.argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=request.workdir,
-        env=dict(request.environment),
-        pass_fds=(read_end,),
-        start_new_session=True,
-        bufsize=0,
-    )

@@ -2,15 +2,14 @@
 
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from uwf_git.agents.command_line import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
-from uwf_git.agents.group import ask_group, kill_group, list_members
-from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
+from uwf_git.agents.group import TEAR_DOWN_S, ask_group, has_ended, kill_group, list_members
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.processes import list_processes
 
@@ -77,9 +76,9 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
     The exit status counts before the lock: a daemon that the agent left behind may hold the
     lock for days.
     """
-    ended = _find_exit(Path(run_dir))
-    if ended is not None:
-        return RunFinished(ended.exit_code)
+    _, exit_code = _find_exit(Path(run_dir))
+    if exit_code is not None:
+        return RunFinished(exit_code)
     if alive_is_held:
         return RunAlive()
     return RunNotStarted() if find_run_start_ms(run_dir) is None else RunLost()
@@ -90,10 +89,9 @@ def read_run_result(
 ) -> AgentRun:
     """Return what a run left in *run_dir*, also if another engine started it."""
     place = Path(run_dir)
-    ended = _find_exit(place)
+    last, exit_code = _find_exit(place)
     try:
         begun_ns = (place / PID).stat().st_mtime_ns
-        last = STDOUT if ended is None else ended.file
         ended_ns = max(begun_ns, (place / last).stat().st_mtime_ns)
         stdout = read_left_file(str(place / STDOUT), most_bytes=max_output_bytes + 1).content
         with closing(open_left_file(str(place / STDERR))) as log:
@@ -102,8 +100,8 @@ def read_run_result(
         raise RunDirUnusable(run_dir, f"{error.filename}: {error.strerror}") from error
     is_too_much = len(stdout) > max_output_bytes
     return AgentRun(
-        outcome="lost" if ended is None else "too-much-output" if is_too_much else "exited",
-        exit_code=None if ended is None else ended.exit_code,
+        outcome="lost" if exit_code is None else "too-much-output" if is_too_much else "exited",
+        exit_code=exit_code,
         stdout=stdout[:max_output_bytes],
         stderr=stderr,
         started_ms=begun_ns // 1_000_000,
@@ -186,17 +184,13 @@ def _has_content(path: Path) -> bool:
     return False
 
 
-class _Exit(NamedTuple):
-    file: str
-    exit_code: int
-
-
-def _find_exit(place: Path) -> _Exit | None:
+def _find_exit(place: Path) -> tuple[str, int | None]:
+    """Return the file that holds the exit status, and the status, if there is one."""
     for name in (EXIT, RESERVED_EXIT):
         exit_code = _read_status(place / name)
         if exit_code is not None:
-            return _Exit(name, exit_code)
-    return None
+            return name, exit_code
+    return STDOUT, None
 
 
 def _read_status(path: Path) -> int | None:
@@ -218,11 +212,8 @@ def _read_status(path: Path) -> int | None:
 IsHeld = Callable[[], bool]
 """Returns whether the lock of a run is held; called only where there is no /proc."""
 
-_FIRST_TICK_S = 0.005
+# Each look is a search through /proc.
 _LONGEST_TICK_S = 0.05
-
-# The kernel may still tear down a killed process; a process that takes longer hangs there.
-_TEAR_DOWN_S = 2.0
 
 
 def find_group(run_dir: str, alive_path: str) -> int | None:
@@ -277,20 +268,9 @@ def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) 
     if group is None or not lives():
         return False
     ask_group(group)
-    if not _has_ended(lives, within_s=grace_s):
+    if not has_ended(lives, within_s=grace_s, longest_tick_s=_LONGEST_TICK_S):
         kill_group(group)
-        _has_ended(lives, within_s=_TEAR_DOWN_S)
-    return True
-
-
-def _has_ended(lives: Callable[[], bool], *, within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    tick_s = _FIRST_TICK_S
-    while lives():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(tick_s)
-        tick_s = min(2 * tick_s, _LONGEST_TICK_S)
+        has_ended(lives, within_s=TEAR_DOWN_S, longest_tick_s=_LONGEST_TICK_S)
     return True
 
 

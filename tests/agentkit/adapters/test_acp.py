@@ -15,8 +15,8 @@ from agentkit.adapters.replay import read_made_up
 from agentkit.adapters.telling import tell_answer
 from agentkit.conftest import Turn
 
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.acp import AcpAdapter
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.adapters.check import (
-    CheckArguments,
-    find_begin_ms,
-    parse_check_arguments,
-)
+from uwf_git.agentkit.adapters.check import CheckArguments, find_begin_ms, parse_check_arguments
 from uwf_git.errors import BadUsage
 
 Check = Callable[..., Ran]

@@ -10,9 +10,8 @@ from agentkit.adapters.test_programs import ADAPTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, LiveRecords
-from uwf_git.agentkit.programs.failures import EndedProgram
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, LiveRecords
 from uwf_git.agentkit.running import LiveLog
 
 LINED = [ADAPTERS[name] for name in ("claude", "codex", "copilot", "gemini", "opencode", "qwen")]

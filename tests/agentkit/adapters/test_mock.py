@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.agentkit.adapters.mock import MockAttempt, find_attempt, parse_script
-from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.adapters.mock import (
+    Attempt,
+    find_attempt,
+    find_signal,
+    get_attempt,
+    parse_script,
+    render_output,
+)
 from uwf_git.agents.reply import parse_reply
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage
 
 Mock = Callable[..., Ran]
@@ -93,7 +100,7 @@ def test_store_is_not_asked_for_what_the_environment_tells(tmp_path: Path) -> No
     script.write_text("dev:\n  - [{exit: 1}, {exit: 2}, {exit: 3}]\n")
     environ = {"UWF_ROLE": "dev", "UWF_ATTEMPT": "2"}
 
-    assert find_attempt([str(script), "T"], environ, load=refuse).exit_status == 2
+    assert find_attempt([str(script), "T"], environ, load=refuse) == {"exit": 2}
 
 
 def test_store_is_asked_for_the_rest(tmp_path: Path, context: MakeContext) -> None:
@@ -103,7 +110,7 @@ def test_store_is_asked_for_the_rest(tmp_path: Path, context: MakeContext) -> No
     def load() -> AgentContext:
         return context(visit=2, attempt=2)
 
-    assert find_attempt([str(script), "T"], {}, load=load).exit_status == 3
+    assert find_attempt([str(script), "T"], {}, load=load) == {"exit": 3}
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])
@@ -145,10 +152,10 @@ reviewer:
 """
 
 
-def only(attempt: dict[str, Any]) -> MockAttempt:
+def only(attempt: dict[str, Any]) -> Attempt:
     """Read a script of one attempt, written as JSON."""
     script = parse_script(json.dumps({"dev": [attempt]}, ensure_ascii=False).encode())
-    return script.get_attempt("dev", visit=1, attempt=1)
+    return get_attempt(script, "dev", visit=1, attempt=1)
 
 
 @pytest.mark.parametrize(
@@ -165,31 +172,22 @@ def only(attempt: dict[str, Any]) -> MockAttempt:
 def test_turns_and_attempts_come_in_order_and_the_last_repeats(
     visit: int, attempt: int, output: bytes, status: int
 ) -> None:
-    found = parse_script(PLAY).get_attempt("planner", visit=visit, attempt=attempt)
+    found = get_attempt(parse_script(PLAY), "planner", visit=visit, attempt=attempt)
 
-    assert (found.output, found.exit_status) == (output, status)
+    assert (render_output(found), found.get("exit", 0)) == (output, status)
 
 
 def test_unknown_role_is_reported() -> None:
     with refuses("bad-script", match=r"mock script: no role tester, only planner, reviewer"):
-        parse_script(PLAY).get_attempt("tester", visit=1, attempt=1)
+        get_attempt(parse_script(PLAY), "tester", visit=1, attempt=1)
 
 
 def test_attempt_may_do_many_things() -> None:
-    found = only({"stderr": "log\n", "delay": 0.5, "flood": 10, "stdout": "é", "signal": "TERM"})
-
-    assert found == MockAttempt(
-        stderr="log\n",
-        delay_s=0.5,
-        flood_bytes=10,
-        output="é".encode(),
-        hang=False,
-        signal=15,
-        exit_status=0,
-    )
-    assert only({"stdoutBase64": "/w=="}).output == b"\xff"
-    assert only({"hang": True}).hang
-    assert [only({"signal": each}).signal for each in (9, "KILL", "SIGKILL")] == [9, 9, 9]
+    given = {"stderr": "log\n", "delay": 0.5, "flood": 10, "stdout": "é", "signal": "TERM"}
+    assert only(given) == given
+    assert render_output(only({"stdout": "é"})) == "é".encode()
+    assert render_output(only({"stdoutBase64": "/w=="})) == b"\xff"
+    assert [find_signal(each) for each in (9, "KILL", "SIGKILL")] == [9, 9, 9]
 
 
 # What may stand in a script as it is.
@@ -201,8 +199,8 @@ METAS = st.dictionaries(
 
 @given(METAS, TEXT)
 def test_every_form_says_what_was_meant(meta: dict[str, Any], content: str) -> None:
-    result = only({"meta": meta, "content": content, "session": "s"}).output
-    bare = only({"meta": meta, "form": "bare"}).output
+    result = render_output(only({"meta": meta, "content": content, "session": "s"}))
+    bare = render_output(only({"meta": meta, "form": "bare"}))
 
     reply = parse_reply(result, protocol="positional")
     assert (reply.meta, reply.content, reply.session) == (meta, content, "s")
@@ -211,7 +209,7 @@ def test_every_form_says_what_was_meant(meta: dict[str, Any], content: str) -> N
 
 @given(METAS.filter(bool), TEXT)
 def test_front_matter_says_what_was_meant(meta: dict[str, Any], content: str) -> None:
-    output = only({"meta": meta, "content": content, "form": "front-matter"}).output
+    output = render_output(only({"meta": meta, "content": content, "form": "front-matter"}))
 
     reply = parse_reply(output, protocol="positional")
     assert (reply.form, reply.meta, reply.content) == ("front-matter", meta, content)
@@ -221,7 +219,7 @@ def test_front_matter_has_room_for_what_yaml_has_not() -> None:
     escaped = r"\u0085 \u2028 \ufeff \ufffe \u007f \u0000 \n"
     script = f'dev: [{{form: front-matter, meta: {{"{escaped}": ["{escaped}"]}}}}]'
 
-    output = parse_script(script.encode()).get_attempt("dev", visit=1, attempt=1).output
+    output = render_output(get_attempt(parse_script(script.encode()), "dev", visit=1, attempt=1))
 
     text = "\x85 \u2028 \ufeff \ufffe \x7f \0 \n"
     assert parse_reply(output, protocol="positional").meta == {text: [text]}

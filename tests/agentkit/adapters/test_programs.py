@@ -21,6 +21,7 @@ from agentkit.adapters.replay import (
 )
 from agentkit.adapters.telling import tell_answer
 
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.adapters import (
     aider,
     claude,
@@ -34,8 +35,7 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
@@ -66,7 +66,7 @@ MARKS = {
 
 @pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS.keys())
 def test_calls_are_built_as_ever(adapter: CommandAdapter, tmp_path: Path, golden: Golden) -> None:
-    told = [f"usage of a session counts on: {adapter.usage_is_cumulative}\n"]
+    told = [f"usage of a session that begins anew: {adapter.anew}\n"]
     told += [f"sessions go on: {adapter.resumes}\n"]
     told += [f"variables: {' '.join(adapter.environ)}\n"]
     told += [f"of marks: {' '.join(sorted(allowed_environment(MARKS, more=adapter.environ)))}\n"]

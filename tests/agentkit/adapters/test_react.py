@@ -9,8 +9,8 @@ import pytest
 from agentkit.conftest import Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
+from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.react import ReactAdapter
-from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 SCHEMA: dict[str, Any] = {
@@ -36,7 +36,7 @@ def question(url: str, place: Path, **given: Any) -> AdapterQuestion:
 
 def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
     keys = {"OPENAI_API_KEY": "sk-geheim", "UWF_LLM_LOGIN": "sk-geheim"}
-    settings = {"key-env": "UWF_LLM_LOGIN"}
+    settings = {"keyenv": "UWF_LLM_LOGIN"}
     with scripted({"run": "env"}, DONE) as served:
         given = question(served.url, tmp_path, environ=keys, settings=settings)
         answer = ReactAdapter().ask(given)

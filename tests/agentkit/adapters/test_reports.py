@@ -187,7 +187,7 @@ def test_git_of_the_caller_is_not_asked(project: Path, tmp_path: Path) -> None:
     ],
 )
 def test_report_is_complete(meta: Any, problem: str | None) -> None:
-    assert find_incompleteness(meta) == problem
+    assert find_incompleteness(meta) == ([] if problem is None else [problem])
 
 
 def test_claims_are_the_texts_of_two_fields() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agentkit.conftest import Ran, Turn
 
-from uwf_git.agentkit.adapters.shell import ShellArguments, parse_shell_arguments
+from uwf_git.agentkit.adapters.shell import parse_shell_arguments
 from uwf_git.errors import BadUsage
 
 Shell = Callable[..., Ran]
@@ -136,13 +136,13 @@ def test_command_ends_with_its_agent(tmp_path: Path, number: signal.Signals) -> 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["make test", "T"], ShellArguments("make test", None)),
-        (["--timeout", "5", "make test", "T"], ShellArguments("make test", 5)),
-        (["--timeout=0.5", "make", "-t", "T", "-r", "dev"], ShellArguments("make", 0.5)),
-        (["make", "-t", "T"], ShellArguments("make", None)),
+        (["make test", "T"], ("make test", None)),
+        (["--timeout", "5", "make test", "T"], ("make test", 5)),
+        (["--timeout=0.5", "make", "-t", "T", "-r", "dev"], ("make", 0.5)),
+        (["make", "-t", "T"], ("make", None)),
     ],
 )
-def test_command_line_is_taken_apart(argv: list[str], expected: ShellArguments) -> None:
+def test_command_line_is_taken_apart(argv: list[str], expected: tuple[str, float | None]) -> None:
     assert parse_shell_arguments(argv) == expected
 
 

@@ -2,12 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import (
-    build_usage,
-    classify_status,
-    parse_last,
-    parse_lines,
-)
+from uwf_git.agentkit.adapter import classify_status
+from uwf_git.agentkit.records import build_usage, parse_last, parse_lines
 
 
 @pytest.mark.parametrize(

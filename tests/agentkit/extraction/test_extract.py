@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.ladder import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.ladder import Extracted, NoMeta, extract_meta
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.ladder import (
-    RoleAnswer,
-    WantedObject,
-    find_misfit,
-    read_answer,
-)
+from uwf_git.agentkit.ladder import RoleAnswer, WantedObject, find_misfit, read_answer
 
 SCHEMA: dict[str, Any] = {
     "$defs": {"ok": {"type": "boolean"}},

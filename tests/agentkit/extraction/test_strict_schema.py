@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.ladder import move_schema
-from uwf_git.agentkit.extraction.strict_schema import derive_strict, follow_ref, restore
+from uwf_git.agentkit.ladder import move_schema
+from uwf_git.agentkit.strict_schema import derive_strict, follow_ref, restore
 from uwf_git.model.schema_check import check_schema, check_value
 
 NAMES = st.sampled_from(["a", "b", "status", "sub-task"])

@@ -3,7 +3,7 @@
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
 

@@ -8,14 +8,9 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import scripted
 
-from uwf_git.agentkit.context import build_extract_context
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.llm.endpoint import (
-    Endpoint,
-    extract,
-    find_extractor,
-    read_endpoint,
-)
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.llm.endpoint import Endpoint, extract, find_extractor, read_endpoint
+from uwf_git.engine.turn_context import build_extract_context
 from uwf_git.errors import BadUsage
 
 MODEL = {"model": "m"}
@@ -54,7 +49,7 @@ def test_without_a_model_the_hint_says_how_to_name_one() -> None:
 
 
 def test_numbers_are_read() -> None:
-    found = read(MODEL | {"maxTokens": "4096", "temperature": "0.25"})
+    found = read(MODEL | {"maxtokens": "4096", "temperature": "0.25"})
     assert (found.max_tokens, found.temperature) == (4096, 0.25)
 
 
@@ -62,10 +57,10 @@ def test_numbers_are_read() -> None:
     "wrong",
     [
         {"api": "gemini"},
-        {"max-tokens": "0"},
-        {"max-tokens": "many"},
-        {"max-tokens": "9" * 40},
-        {"max-tokens": "\u0663"},
+        {"maxtokens": "0"},
+        {"maxtokens": "many"},
+        {"maxtokens": "9" * 40},
+        {"maxtokens": "\u0663"},
         {"temperature": "hot"},
         {"temperature": "nan"},
         {"temperature": "3"},

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.llm.extractor import ask_extractor
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.llm.model import ask_extractor
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

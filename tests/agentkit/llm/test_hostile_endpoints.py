@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from uwf_git.agentkit.llm.http_client import HttpClient, HttpRequest, NoReply
+from uwf_git.agentkit.llm.http_client import HttpClient, NoReply
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -46,9 +46,9 @@ def repeating(
 
 
 def refusal(url: str, *, within_s: float, environ: dict[str, str] | None = None) -> NoReply:
-    request = HttpRequest(url, {}, b"{}")
+    client = HttpClient(url, environ or {})
     with pytest.raises(NoReply) as caught:
-        HttpClient(environ or {}).post(request, time.monotonic() + within_s)
+        client.post({}, b"{}", time.monotonic() + within_s)
     return caught.value
 
 

@@ -17,7 +17,6 @@ from uwf_git.agentkit.llm import http_client
 from uwf_git.agentkit.llm.http_client import (
     HttpClient,
     HttpReply,
-    HttpRequest,
     NoReply,
     Proxy,
     RetryPolicy,
@@ -30,8 +29,8 @@ from uwf_git.agentkit.llm.http_client import (
 
 
 def send(url: str, *, within_s: float = 20, environ: dict[str, str] | None = None) -> HttpReply:
-    request = HttpRequest(url, {"Content-Type": "application/json"}, b'{"a": 1}')
-    return HttpClient(environ or {}).post(request, time.monotonic() + within_s)
+    headers = {"Content-Type": "application/json"}
+    return HttpClient(url, environ or {}).post(headers, b'{"a": 1}', time.monotonic() + within_s)
 
 
 @contextmanager
@@ -215,13 +214,14 @@ class Watched:
         self.waits: list[float] = []
         self.said: list[str] = []
         self._within_s = within_s
-        self._request = HttpRequest(url, {}, b"{}")
+        self._client = HttpClient(url, {})
         self._retries = RetryPolicy(most_tries=most_tries, sleep=self.waits.append)
 
     def post(self) -> HttpReply:
         return post_with_retries(
-            HttpClient({}).post,
-            self._request,
+            self._client,
+            {},
+            b"{}",
             self._retries,
             deadline=time.monotonic() + self._within_s,
             say=self.said.append,

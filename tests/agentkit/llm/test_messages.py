@@ -10,9 +10,7 @@ from agentkit.endpoints import endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.llm import anthropic, openai
-from uwf_git.agentkit.llm.call import explain_no_reply, read_document, refuse_shape
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.http_client import HttpReply, NoReply
 from uwf_git.agentkit.llm.messages import (
@@ -21,14 +19,19 @@ from uwf_git.agentkit.llm.messages import (
     ModelReply,
     ModelRequest,
     ModelTool,
-    ObjectShape,
     ToolCall,
     ToolResult,
     ToolResults,
     UserMessage,
+    build_body,
+    build_headers,
+    build_url,
     go_on,
+    parse_reply,
     read_object,
+    wants_other_limit,
 )
+from uwf_git.agentkit.llm.model import explain_no_reply, read_document, refuse_shape
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_unanswered_calls_are_answered_first() -> None:
 
 Golden = Callable[[str, str], None]
 
-APIS: dict[Api, Any] = {"openai": openai, "anthropic": anthropic}
+APIS: tuple[Api, ...] = ("openai", "anthropic")
 MADE_UP = Path(__file__).parent / "made_up"
 SITE = "http://model.example"
 BASE = f"{SITE}/v1"
@@ -84,31 +87,31 @@ REQUESTS = {
     "calls and what came of them": ModelRequest((HI, CALLED, CAME), tools=(LS,)),
     "calls that are over": ModelRequest((HI, CALLED, ToolResults((ToolResult("c", "a.txt"),)))),
     "forced": ModelRequest((HI,), tools=(LS,), forced="ls"),
-    "object of a shape": ModelRequest((HI,), shape=ObjectShape({"type": "object"})),
-    "object of any shape": ModelRequest((HI,), shape=ObjectShape(None)),
+    "object of a shape": ModelRequest((HI,), shape={"type": "object"}),
+    "object of any shape": ModelRequest((HI,), shape=True),
 }
 
 
 @pytest.mark.parametrize("name", APIS)
 def test_requests_are_sent_as_ever(name: Api, golden: Golden) -> None:
-    api = APIS[name]
     bases = [SITE + path for path in PATHS]
-    told = [f"{base}: {api.build_url(endpoint(base, api=name))}\n" for base in bases]
-    told += [f"key {key}: {api.build_headers(endpoint(BASE, key=key))}\n" for key in (None, "k")]
+    told = [f"{base}: {build_url(endpoint(base, api=name))}\n" for base in bases]
+    told += [
+        f"key {key}: {build_headers(endpoint(BASE, api=name, key=key))}\n" for key in (None, "k")
+    ]
     for case, request in REQUESTS.items():
         for settings in ({"max_tokens": 99}, {"max_tokens": 9, "temperature": 0.0}):
             at = endpoint(BASE, api=name, **settings)
-            told.append(f"{case}: {json.dumps(api.build_body(at, request, limit_name='most'))}\n")
+            told.append(f"{case}: {json.dumps(build_body(at, request, limit_name='most'))}\n")
 
     golden(f"llm/{name}.requests.txt", "".join(told))
 
 
 @pytest.mark.parametrize("name", APIS)
 def test_replies_are_read_as_ever(name: Api, golden: Golden) -> None:
-    api = APIS[name]
     told = []
     for case, document in json.loads((MADE_UP / f"{name}.json").read_text()).items():
-        reply = api.parse_reply(document)
+        reply = parse_reply(endpoint(BASE, api=name), document)
         told += [f"{case}\n", *(tell(reply) if reply else ["    no reply\n"])]
 
     golden(f"llm/{name}.replies.txt", "".join(told))
@@ -123,9 +126,9 @@ def tell(reply: ModelReply) -> Iterator[str]:
 
 def test_the_newer_name_of_the_limit_is_found_in_the_refusal() -> None:
     told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-    assert openai.wants_other_limit(told, "max_tokens") == "max_completion_tokens"
-    assert openai.wants_other_limit(told, "max_completion_tokens") is None
-    assert openai.wants_other_limit("no such model", "max_tokens") is None
+    assert wants_other_limit(told, "max_tokens") == "max_completion_tokens"
+    assert wants_other_limit(told, "max_completion_tokens") is None
+    assert wants_other_limit("no such model", "max_tokens") is None
 
 
 def read(status: int, body: bytes, headers: dict[str, str], *, key: str | None) -> dict[str, Any]:
@@ -195,5 +198,4 @@ PARTS = {
 @pytest.mark.parametrize("name", APIS)
 @given(document=st.fixed_dictionaries({}, optional=PARTS))
 def test_any_document_is_a_reply_or_none(name: Api, document: dict[str, Any]) -> None:
-    api = APIS[name]
-    assert isinstance(api.parse_reply(document), ModelReply | None)
+    assert isinstance(parse_reply(endpoint(BASE, api=name), document), ModelReply | None)

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.ladder import WantedObject
-from uwf_git.agentkit.llm.call import RequestRefused
-from uwf_git.agentkit.llm.extractor import SUBMIT, ask_for_object
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.ladder import WantedObject
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
+from uwf_git.agentkit.llm.model import SUBMIT, RequestRefused, ask_for_object
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

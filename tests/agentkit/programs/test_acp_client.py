@@ -10,14 +10,14 @@ from agentkit.traces import find_odd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.programs.acp_client import (
+from uwf_git.agentkit.adapters.acp import (
     AcpClient,
     AcpTurn,
     RequestFailed,
     WaitingEnded,
     WaitLimits,
 )
-from uwf_git.agents.nested import StdioProcess, StdioRequest
+from uwf_git.agents.nested import StdioProcess
 
 Talk = Callable[..., AcpClient]
 
@@ -41,7 +41,7 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
     def begin(*lines: Any) -> AcpClient:
         told = [each if isinstance(each, str) else json.dumps(each) for each in lines]
         argv = (sys.executable, "-c", AGENT, json.dumps(told))
-        started.append(StdioProcess(StdioRequest(argv, dict(os.environ), str(tmp_path))))
+        started.append(StdioProcess(argv, dict(os.environ), str(tmp_path)))
         return AcpClient(started[-1])
 
     yield begin
@@ -55,11 +55,11 @@ def message(**parts: Any) -> dict[str, Any]:
 
 def test_results_may_come_in_any_order(talk: Talk) -> None:
     client = talk(message(id=2, result={"second": True}), message(id=1, result={}))
-    first, second = (client.begin(name, {}, WaitLimits()) for name in ("a", "b"))
+    client.notify("early", {}, WaitLimits())
 
-    assert client.wait(first, WaitLimits(20)) == {}
+    assert client.request("a", {}, WaitLimits(20)) == {}
     assert client.has_result()
-    assert client.wait(second, WaitLimits(20)) == {"second": True}
+    assert client.request("b", {}, WaitLimits(20)) == {"second": True}
     assert not client.has_result()
 
 

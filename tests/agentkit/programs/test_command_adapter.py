@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 
 Make = Callable[..., CommandAdapter]
 
@@ -24,7 +23,7 @@ def read(ended: EndedProgram) -> Report:
     if ended.run.exit_code != 0:
         spent = AdapterAnswer(text=text, usage={"turns": 1}) if "spent" in text else None
         raise AskFailed("model-error", "the model has failed", partial=spent)
-    usage = {"turns": 5, "by": {"m": 7}}
+    usage = {"turns": 5, "outputTokens": 7, "costUsd": 9}
     return Report(AdapterAnswer(text=text, session=ended.question.session, usage=usage))
 
 
@@ -140,15 +139,19 @@ def test_missing_folder_is_reported(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spent", "usage"),
     [
-        ({}, {"turns": 5, "by": {"m": 7}}),
-        ({"turns": 2, "by": {"m": 3}}, {"turns": 3, "by": {"m": 4}}),
-        ({"turns": 6, "by": 1}, {"turns": 5, "by": {"m": 7}}),
+        # A cost whose beginning nobody knows would be counted twice.
+        ({}, {"turns": 5, "outputTokens": 7}),
+        (
+            {"turns": 2, "outputTokens": 3, "costUsd": 4},
+            {"turns": 3, "outputTokens": 7, "costUsd": 5},
+        ),
+        ({"turns": 6, "costUsd": 10}, {"turns": 5, "outputTokens": 7, "costUsd": 9}),
     ],
 )
 def test_count_that_goes_on_is_reported_apart(
     make: Make, spent: dict[str, Any], usage: dict[str, Any]
 ) -> None:
-    adapter = make("echo x", usage_is_cumulative=True)
+    adapter = make("echo x", anew=("outputTokens",))
 
     assert adapter.ask(question(session="s", spent=spent)).usage == usage
 

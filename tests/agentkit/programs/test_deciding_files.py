@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.adapter import AdapterQuestion
+from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     find_mcp_entry,

@@ -1,8 +1,4 @@
-from uwf_git.agentkit.programs.failures import (
-    classify_words,
-    explain_words,
-    with_reset,
-)
+from uwf_git.agentkit.programs.command import classify_words, explain_words, with_reset
 
 LOGIN = "log in"
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.playing import build_question
 from uwf_git.engine.lazy_list import lazy_list
 
 # An adapter whose program is a shell script; it tells its session on the first line.
 ADAPTER = """\
 import sys
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.command import Report
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 

@@ -19,7 +19,7 @@ from commands.at_work import (
 )
 from commands.world import World
 
-from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.agent_run.runs import stop_agents
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread

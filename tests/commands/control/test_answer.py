@@ -8,7 +8,7 @@ from commands.crowd import at_once
 from commands.flows import CHECKS
 from commands.world import DEMO, World, fails, says
 
-from uwf_git.agentkit.extraction.ladder import find_misfit
+from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.commands.control.answer import (
     AnswerRefused,
     FilledForm,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import (
     kill_thread,

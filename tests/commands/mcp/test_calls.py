@@ -7,7 +7,7 @@ import pytest
 from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.agentkit.step_files import read_submitted
+from uwf_git.agentkit.turn import read_submitted
 from uwf_git.commands.mcp import calls
 from uwf_git.commands.mcp.calls import (
     Question,

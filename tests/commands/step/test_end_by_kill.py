@@ -8,7 +8,7 @@ import pytest
 from commands.at_work import BEGUN, SAY_PID, AtWork, at_work, end_all, newest_attempt, wait_for
 from commands.world import World, content_player, fails
 
-from uwf_git.agents.request import DEFAULT_GRACE_S
+from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.step.ending import end_by_kill, finish_kill
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.commands.turn.bind_roles import (
     KNOWN,
     KnownAgent,

@@ -11,16 +11,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    build_usage,
-    read_left,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main, option, write_file
+from uwf_git.agentkit.records import build_usage, read_left
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\

@@ -4,21 +4,21 @@ The truth is on the disk and in git. The last line of a failed check is its reas
 prompt.
 """
 
+import contextlib
 import functools
 import itertools
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.loading import load_context, parse_arguments
-from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.debug_log import debug
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
 from uwf_git.model.text import one_line
 from uwf_git.plan.phases import list_texts
@@ -180,8 +180,7 @@ Verdict = tuple[list[str], list[str]]
 
 
 def _check_completed(_: CheckArguments, environ: Mapping[str, str]) -> Verdict:
-    problem = find_incompleteness(_read_reply(environ).get("meta"))
-    return ([] if problem is None else [problem]), []
+    return find_incompleteness(_read_reply(environ).get("meta")), []
 
 
 def _check_files(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdict:
@@ -193,8 +192,7 @@ def _check_files(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdi
     if since_ms is None:
         role = str(reply.get("role") or environ.get("UWF_ROLE") or "")
         since_ms = find_begin_ms(_load(environ, environ.get("UWF_THREAD_ID"), role), role)
-    false = list_false_claims(claims, workdir=os.getcwd(), since_ms=since_ms, environ=dict(environ))
-    return false, []
+    return list_false_claims(claims, os.getcwd(), since_ms, dict(environ)), []
 
 
 def _check_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdict:
@@ -250,12 +248,12 @@ def _write(stream: Any, text: str) -> None:
 # not that of the inode (ctime), so `cp -p`, `mv` and `tar x` are seen.
 
 
-def find_incompleteness(meta: Any) -> str | None:
-    """Return why the report *meta* tells of no finished job, on one line; None if it does."""
+def find_incompleteness(meta: Any) -> list[str]:
+    """Return why the report *meta* tells of no finished job, on one line; [] if it does."""
     if isinstance(meta, dict) and meta.get("completed") is True:
-        return None
+        return []
     issues = [text for text in list_texts(meta, "issues") if text.strip()]
-    return one_line(f"not completed: {'; '.join(issues) or 'the report names no issues'}")
+    return [one_line(f"not completed: {'; '.join(issues) or 'the report names no issues'}")]
 
 
 def list_claims(meta: Any) -> list[tuple[str, str]]:
@@ -265,7 +263,7 @@ def list_claims(meta: Any) -> list[tuple[str, str]]:
 
 
 def list_false_claims(
-    claims: Sequence[tuple[str, str]], *, workdir: str, since_ms: int, environ: Mapping[str, str]
+    claims: Sequence[tuple[str, str]], workdir: str, since_ms: int, environ: Mapping[str, str]
 ) -> list[str]:
     """List, a line each, the claims that neither the disk nor git bears out; [] if all are true.
 
@@ -300,24 +298,17 @@ def _find_problem(workdir: str, path: str, since_s: int, changed: _Changed) -> s
 
 def _is_changed_since(path: str, since_s: int) -> bool:
     """Check the times of *path*, of what a link leads to, and of all below a folder."""
-    below = itertools.islice(_walk(path), _MOST_ENTRIES)
-    return any(_is_recent(each, since_s) for each in itertools.chain([path], below))
-
-
-def _walk(path: str) -> Iterator[str]:
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            yield os.path.join(folder, name)
-
-
-def _is_recent(path: str, since_s: int) -> bool:
-    for look in (os.lstat, os.stat):
-        try:
-            times = look(path)
-        except OSError:
-            continue
-        if max(times.st_mtime, times.st_ctime) >= since_s:
-            return True
+    below = (
+        os.path.join(folder, name)
+        for folder, folders, files in os.walk(path)
+        for name in (*folders, *files)
+    )
+    for each in itertools.chain([path], itertools.islice(below, _MOST_ENTRIES)):
+        for look in (os.lstat, os.stat):
+            with contextlib.suppress(OSError):
+                times = look(each)
+                if max(times.st_mtime, times.st_ctime) >= since_s:
+                    return True
     return False
 
 
@@ -355,7 +346,11 @@ def list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> froze
 
 
 def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list[str]:
-    place = find_place(environ, folder, _find_settings(environ))
+    store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
+    kept = Kept()
+    if store and thread:
+        kept = read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))
+    place = find_place(environ, folder, kept)
     if isinstance(place, str):
         raise ProgramFailed("git", f"finds no work tree: {place}")
 
@@ -371,13 +366,6 @@ def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list
         raise ProgramFailed("git", f"diff failed: {ran.last_line}")
     names = [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
     return [*names, *list_changed_inside(environ, place, cwd=folder)]
-
-
-def _find_settings(environ: Mapping[str, str]) -> Kept:
-    store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
-    if not store or not thread:
-        return Kept()
-    return read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))
 
 
 _CHECKS = {"completed": _check_completed, "files": _check_files, "plans": _check_plans}

@@ -9,26 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-    build_usage,
-    find,
-    find_last,
-    read_usage,
-)
-from uwf_git.agentkit.extraction.ladder import add_guide
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import (
-    EndedProgram,
-    Report,
-    explain_no_record,
-    find_last_text,
-    read_result,
-    read_trace,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
+from uwf_git.agentkit.ladder import add_guide
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     SERVER,
     adapter_main,
@@ -36,6 +19,14 @@ from uwf_git.agentkit.programs.playing import (
     find_store_pattern,
     mcp_servers_json,
     option,
+)
+from uwf_git.agentkit.records import (
+    find,
+    find_last,
+    find_last_text,
+    read_result,
+    read_trace,
+    read_usage,
 )
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hooks import list_words_of_turn
@@ -102,7 +93,7 @@ def read(ended: EndedProgram) -> Report:
     if result is None:
         answer = AdapterAnswer(text=find_last_text(records), trace=trace)
         if _ROOT.encode() in ended.run.stderr:
-            words = explain_no_record("claude", ended, login=_LOGIN).message
+            words = ended.explain_no_record("claude", login=_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
             raise AskFailed("refused-permission", words, hint=hint, partial=answer)
         return Report(answer, has_end=False)
@@ -111,7 +102,7 @@ def read(ended: EndedProgram) -> Report:
         text=text,
         structured=meta,
         session=find(result, str, "session_id"),
-        usage=_read_usage(result, ended.question),
+        usage=_read_usage(result),
         trace=trace,
     )
     if result.get("is_error") is False and result.get("subtype") == "success":
@@ -124,7 +115,7 @@ def _build_schema(question: AdapterQuestion) -> str | None:
     return schema if schema != "null" and len(schema) <= _LONGEST_SCHEMA else None
 
 
-def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[str, Any]:
+def _read_usage(result: Mapping[str, Any]) -> dict[str, Any]:
     """Read the usage: the tokens of this question; the cost is the whole session's."""
     usage = read_usage(
         result,
@@ -133,27 +124,12 @@ def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[st
         cachedInputTokens="usage.cache_read_input_tokens",
         reasoningTokens="usage.output_tokens_details.thinking_tokens",
         turns="num_turns",
+        costUsd="total_cost_usd",
     )
     created = find(result, int, "usage", "cache_creation_input_tokens")
     parts = (usage.get("inputTokens"), usage.get("cachedInputTokens"), created)
     told = [part for part in parts if part is not None]
-    usage |= {"inputTokens": sum(told)} if told else {}
-    return usage | build_usage(costUsd=_find_cost(result, question))
-
-
-def _find_cost(result: Mapping[str, Any], question: AdapterQuestion) -> float | None:
-    total = find(result, float, "total_cost_usd")
-    if (
-        total is None
-        or question.session is None
-        or find(result, str, "session_id") != question.session
-    ):
-        return total
-    before = find(question.spent, float, "costUsd")
-    if before is None:
-        # The whole session's cost would be counted twice.
-        return None
-    return total - before if total >= before else total
+    return usage | ({"inputTokens": sum(told)} if told else {})
 
 
 def _read_failure(
@@ -194,6 +170,8 @@ ADAPTER = CommandAdapter(
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_LOGIN,
     lost_session=_NO_SESSION,
+    # Its cost is the whole session's.
+    anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

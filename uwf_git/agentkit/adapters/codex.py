@@ -8,19 +8,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    find,
-    find_last,
-    parse_last,
-    read_usage,
-    tool_event,
-)
-from uwf_git.agentkit.extraction.ladder import add_guide, build_wanted_object, read_answer
-from uwf_git.agentkit.extraction.strict_schema import StrictSchema, derive_strict, restore
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     adapter_main,
     find_object_schema,
@@ -28,7 +18,9 @@ from uwf_git.agentkit.programs.playing import (
     option,
     write_file,
 )
+from uwf_git.agentkit.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.strict_schema import StrictSchema, derive_strict, restore
 from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\
@@ -157,7 +149,7 @@ ADAPTER = CommandAdapter(
     login="`codex login`",
     lost_session="no rollout found",
     final="turn",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

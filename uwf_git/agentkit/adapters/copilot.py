@@ -8,18 +8,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    build_usage,
-    find,
-    find_last,
-    read_last,
-    tool_event,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, mcp_servers_json, option
+from uwf_git.agentkit.records import build_usage, find, find_last, read_last, tool_event
 from uwf_git.agentkit.settings import choose_permission, split_args
 from uwf_git.plan.hooks import list_words_of_turn
 
@@ -163,7 +155,7 @@ ADAPTER = CommandAdapter(
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
     lost_session="No session, task, or name matched",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -12,19 +12,10 @@ entry that the user makes once, and `uwf-acp`, which passes servers with the ses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-    find,
-    find_last,
-    read_usage,
-    tool_event,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, option
+from uwf_git.agentkit.records import find, find_last, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\
@@ -91,7 +82,7 @@ def read(ended: EndedProgram) -> Report:
     if result is None:
         if status in _STATUSES and _NO_SESSION.encode() not in ended.run.stderr:
             kind, hint = _STATUSES[status]
-            words = explain_no_record("gemini", ended, login=_LOGIN).message
+            words = ended.explain_no_record("gemini", login=_LOGIN).message
             raise AskFailed(kind, words, hint=hint, partial=answer)
         return Report(answer, has_end=False)
     if result.get("status") == "success":

@@ -16,20 +16,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    find,
-    find_last,
-    parse_last,
-    read_left,
-    read_usage,
-    tool_event,
-)
-from uwf_git.agentkit.extraction.ladder import add_guide, read_answer
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import add_guide, read_answer
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -39,8 +28,9 @@ from uwf_git.agentkit.programs.playing import (
     setting_options,
     write_file,
 )
+from uwf_git.agentkit.records import find, find_last, parse_last, read_left, read_usage, tool_event
 from uwf_git.agentkit.settings import split_args
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its
@@ -195,7 +185,7 @@ ADAPTER = CommandAdapter(
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",
     lost_session="no session .{0,40}found|session .{0,80}not found",
-    usage_is_cumulative=True,
+    anew=(),
 )
 
 _KEYS = {"provider": "the provider of the model, as goose names it", **ADAPTER.keys}

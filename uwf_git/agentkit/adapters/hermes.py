@@ -11,16 +11,8 @@ or commands to the work directory; only its commands can be taken away.
 import os
 import re
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    find,
-    read_last,
-    read_usage,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     LONGEST_ARGUMENT_BYTES,
     PROVIDER_VARIABLES,
@@ -28,6 +20,7 @@ from uwf_git.agentkit.programs.playing import (
     clean_argument,
     setting_options,
 )
+from uwf_git.agentkit.records import find, read_last, read_usage
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\

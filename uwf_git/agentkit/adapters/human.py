@@ -6,13 +6,12 @@ A role that is bound to ``human`` needs no terminal: its thread waits. Ctrl-C su
 import os
 import sys
 
-from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.ladder import find_misfit
-from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.step_files import write_prompt
+from uwf_git.agentkit.ladder import find_misfit
+from uwf_git.agentkit.running import create_agent, make_main
+from uwf_git.agentkit.turn import AgentResult, record_prompt
 from uwf_git.agents.terminal import Terminal, edit_text
 from uwf_git.commands.control.answer import ask_person, build_page
+from uwf_git.engine.turn_context import AgentContext
 
 _HELP = """\
 Usage: uwf-human THREAD-ID
@@ -36,7 +35,7 @@ def play(context: AgentContext) -> AgentResult:
     terminal = Terminal(os.environ, note=lambda line: sys.stderr.write(f"{line}\n"))
     try:
         shown = build_page(context)
-        write_prompt(os.environ.get("UWF_STEP_DIR") or None, shown)
+        record_prompt(shown)
         terminal.say(shown)
         given = ask_person(
             terminal,
@@ -49,8 +48,4 @@ def play(context: AgentContext) -> AgentResult:
         terminal.close()
 
 
-def main() -> int:
-    if sys.argv[1:2] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
-    return create_agent(play)()
+main = make_main(_HELP, lambda _: create_agent(play)())

@@ -14,13 +14,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.loading import load_context, parse_arguments
-from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.agentkit.running import make_main
+from uwf_git.agentkit.turn import load_context, parse_arguments
+from uwf_git.engine.turn_context import AgentContext
+from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
 
 ScriptPath = tuple[str | int, ...]
@@ -42,36 +42,24 @@ def bad_script(problem: str, *, line: int | None = None) -> Refused:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MockAttempt:
-    """What to do in one attempt, in this order."""
+Attempt = dict[str, Any]
+"""What to do in one attempt: its fields, checked, as they stand in the script."""
 
-    stderr: str
-    delay_s: float
-    flood_bytes: int
-
-    output: bytes
-    hang: bool
-    signal: int | None
-    exit_status: int
+MockScript = dict[str, tuple[tuple[Attempt, ...], ...]]
+"""For each role its turns, and for each turn its attempts."""
 
 
-@dataclass(frozen=True, slots=True)
-class MockScript:
-    """For each role its turns, and for each turn its attempts."""
+def get_turns(script: MockScript, role: str) -> tuple[tuple[Attempt, ...], ...]:
+    if role not in script:
+        raise bad_script(f"no role {role}, only {', '.join(script)}")
+    return script[role]
 
-    roles: Mapping[str, tuple[tuple[MockAttempt, ...], ...]]
 
-    def get_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
-        if role not in self.roles:
-            raise bad_script(f"no role {role}, only {', '.join(self.roles)}")
-        return self.roles[role]
-
-    def get_attempt(self, role: str, *, visit: int, attempt: int) -> MockAttempt:
-        """Return the n-th attempt at the n-th turn of *role*; the last ones repeat."""
-        turns = self.get_turns(role)
-        attempts = turns[min(visit, len(turns)) - 1]
-        return attempts[min(attempt, len(attempts)) - 1]
+def get_attempt(script: MockScript, role: str, *, visit: int, attempt: int) -> Attempt:
+    """Return the n-th attempt at the n-th turn of *role*; the last ones repeat."""
+    turns = get_turns(script, role)
+    attempts = turns[min(visit, len(turns)) - 1]
+    return attempts[min(attempt, len(attempts)) - 1]
 
 
 def parse_script(source: bytes) -> MockScript:
@@ -81,53 +69,39 @@ def parse_script(source: bytes) -> MockScript:
         raise bad_script(error.problem, line=error.line) from error
     if not isinstance(document.value, dict) or not document.value:
         raise bad_script("it is an object: for each role the list of its turns")
-    reader = _Reader(document)
-    return MockScript({role: reader.read_turns(role) for role in document.value})
-
-
-class _Reader:
-    def __init__(self, document: YamlDocument) -> None:
-        self._document = document
-
-    def read_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
-        turns = self._document.value[role]
+    script: MockScript = {}
+    for role, turns in document.value.items():
         if not isinstance(turns, list) or not turns:
-            raise self._bad((role,), f"the turns of {role} are not a list")
-        return tuple(self._read_turn(turn, (role, n)) for n, turn in enumerate(turns))
+            problem = f"the turns of {role} are not a list"
+            raise bad_script(problem, line=document.line((role,)))
+        script[role] = tuple(_read_turn(document, turn, (role, n)) for n, turn in enumerate(turns))
+    return script
 
-    def _read_turn(self, turn: Any, path: ScriptPath) -> tuple[MockAttempt, ...]:
-        if not isinstance(turn, list):
-            return (self._read_attempt(turn, path),)
-        if not turn:
-            raise self._bad(path, "a turn without an attempt")
-        return tuple(self._read_attempt(each, (*path, n)) for n, each in enumerate(turn))
 
-    def _read_attempt(self, fields: Any, path: ScriptPath) -> MockAttempt:
-        if not isinstance(fields, dict):
-            raise self._bad(path, "an attempt is an object")
-        for key, value in fields.items():
-            if key not in _KEYS:
-                known = ", ".join(_KEYS)
-                raise self._bad((*path, key), f"the key {key} is not one of {known}")
-            kind, expected = _KEYS[key]
-            is_right = isinstance(value, kind) if isinstance(kind, type) else kind(value)
-            if not is_right:
-                raise self._bad((*path, key), f"{key} is not {expected}")
-        problem = _find_conflict(fields)
+def _read_turn(document: YamlDocument, turn: Any, path: ScriptPath) -> tuple[Attempt, ...]:
+    if turn == []:
+        raise bad_script("a turn without an attempt", line=document.line(path))
+    places = {path: turn}
+    if isinstance(turn, list):
+        places = {(*path, n): each for n, each in enumerate(turn)}
+    for place, fields in places.items():
+        key, problem = _find_problem(fields)
         if problem:
-            raise self._bad(path, problem)
-        return MockAttempt(
-            stderr=fields.get("stderr", ""),
-            delay_s=fields.get("delay", 0),
-            flood_bytes=fields.get("flood", 0),
-            output=_render_output(fields),
-            hang=fields.get("hang", False),
-            signal=_find_signal(fields["signal"]) if "signal" in fields else None,
-            exit_status=fields.get("exit", 0),
-        )
+            raise bad_script(problem, line=document.line((*place, *key)))
+    return tuple(places.values())
 
-    def _bad(self, path: ScriptPath, problem: str) -> Refused:
-        return bad_script(problem, line=self._document.line(path))
+
+def _find_problem(fields: Any) -> tuple[tuple[str, ...], str]:
+    """Return what is wrong with an attempt, after the key at which it is; "" if nothing is."""
+    if not isinstance(fields, dict):
+        return (), "an attempt is an object"
+    for key, value in fields.items():
+        if key not in _KEYS:
+            return (key,), f"the key {key} is not one of {', '.join(_KEYS)}"
+        kind, expected = _KEYS[key]
+        if not (isinstance(value, kind) if isinstance(kind, type) else kind(value)):
+            return (key,), f"{key} is not {expected}"
+    return (), _find_conflict(fields)
 
 
 def _find_conflict(fields: dict[str, Any]) -> str:
@@ -149,7 +123,7 @@ def _find_conflict(fields: dict[str, Any]) -> str:
     return f"the form {form} cannot carry {lost[0]}" if lost else ""
 
 
-def _render_output(fields: dict[str, Any]) -> bytes:
+def render_output(fields: Attempt) -> bytes:
     if "stdout" in fields:
         return str(fields["stdout"]).encode()
     if "stdoutBase64" in fields:
@@ -188,7 +162,7 @@ def _is_base64(value: Any) -> bool:
     return True
 
 
-def _find_signal(value: Any) -> int | None:
+def find_signal(value: Any) -> int | None:
     """Return the number of a signal named as for kill(1): KILL, SIGKILL or 9."""
     for each in signal.Signals:
         if value in (each.value, each.name, each.name.removeprefix("SIG")):
@@ -209,7 +183,7 @@ _KEYS: dict[str, tuple[type | Callable[[Any], bool], str]] = {
     "delay": (_is_number, "a number of seconds"),
     "flood": (_is_natural, "a number of bytes"),
     "exit": (lambda value: _is_natural(value) and value <= _MOST_STATUS, "an exit status"),
-    "signal": (lambda value: _find_signal(value) is not None, "a signal, such as TERM or 9"),
+    "signal": (lambda value: find_signal(value) is not None, "a signal, such as TERM or 9"),
     "hang": (bool, "true or false"),
 }
 """The keys of an attempt, each with the type of its value or a check, and that in words."""
@@ -250,23 +224,9 @@ know the role; 2 usage.
 _FLOOD_CHUNK = b"x" * 65536
 
 
-def main() -> int:
-    argv = sys.argv[1:]
-    if argv[:1] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
-    try:
-        attempt = find_attempt(argv, os.environ, load=lambda: load_context(os.environ, argv))
-    except UwfError as error:
-        hint = f"hint: {error.hint}\n" if error.hint else ""
-        sys.stderr.write(f"error: {error.message}\n{hint}")
-        return error.exit_status
-    return play_attempt(attempt)
-
-
 def find_attempt(
     argv: Sequence[str], environ: Mapping[str, str], *, load: Callable[[], AgentContext]
-) -> MockAttempt:
+) -> Attempt:
     """Find the script's entry for this attempt; call *load* only if it is needed."""
     arguments = parse_arguments(argv)
     if len(arguments.own) != 1:
@@ -274,40 +234,38 @@ def find_attempt(
             f"uwf-mock takes one script, not {len(arguments.own)}",
             hint="uwf-mock SCRIPT THREAD-ID; see uwf-mock --help",
         )
-    script = _read_script(Path(arguments.own[0]))
+    file = arguments.own[0]
+    try:
+        script = parse_script(Path(file).read_bytes())
+    except OSError as error:
+        raise bad_script(f"cannot read {file}: {error.strerror}") from error
     role = arguments.role or environ.get("UWF_ROLE") or load().current_role.name
-    turns = script.get_turns(role)
+    turns = get_turns(script, role)
     visit = 1 if len(turns) == 1 else load().visit
     is_single = all(len(turn) == 1 for turn in turns)
     number = 1 if is_single else _read_number(environ) or load().attempt
-    return script.get_attempt(role, visit=visit, attempt=number)
+    return get_attempt(script, role, visit=visit, attempt=number)
 
 
-def play_attempt(attempt: MockAttempt) -> int:
+def play_attempt(attempt: Attempt) -> int:
     """Do what *attempt* says; return the exit status, unless a signal ends the process."""
-    sys.stderr.write(attempt.stderr)
+    sys.stderr.write(attempt.get("stderr", ""))
     sys.stderr.flush()
-    time.sleep(attempt.delay_s)
-    stdout = sys.stdout.buffer
-    for start in range(0, attempt.flood_bytes, len(_FLOOD_CHUNK)):
-        stdout.write(_FLOOD_CHUNK[: attempt.flood_bytes - start])
-    stdout.write(attempt.output)
+    time.sleep(attempt.get("delay", 0))
+    stdout, flood_bytes = sys.stdout.buffer, attempt.get("flood", 0)
+    for start in range(0, flood_bytes, len(_FLOOD_CHUNK)):
+        stdout.write(_FLOOD_CHUNK[: flood_bytes - start])
+    stdout.write(render_output(attempt))
     stdout.flush()
-    if attempt.signal is not None:
+    number = find_signal(attempt.get("signal"))
+    if number is not None:
         # Python handles SIGINT itself; the script wants the signal to kill the process.
-        if attempt.signal not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(attempt.signal, signal.SIG_DFL)
-        os.kill(os.getpid(), attempt.signal)
-    while attempt.hang:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    while attempt.get("hang"):
         signal.pause()
-    return attempt.exit_status
-
-
-def _read_script(file: Path) -> MockScript:
-    try:
-        return parse_script(file.read_bytes())
-    except OSError as error:
-        raise bad_script(f"cannot read {file}: {error.strerror}") from error
+    return int(attempt.get("exit", 0))
 
 
 def _read_number(environ: Mapping[str, str]) -> int | None:
@@ -317,3 +275,10 @@ def _read_number(environ: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not int(text):
         raise BadUsage(f"UWF_ATTEMPT is {text!r}, not a number from 1", hint="unset UWF_ATTEMPT")
     return int(text)
+
+
+def _play(argv: list[str]) -> int:
+    return play_attempt(find_attempt(argv, os.environ, load=lambda: load_context(os.environ, argv)))
+
+
+main = make_main(_HELP, _play)

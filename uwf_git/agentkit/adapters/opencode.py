@@ -10,18 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    build_usage,
-    find,
-    find_first,
-    find_last,
-    tool_event,
-)
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     SERVER,
@@ -29,6 +19,7 @@ from uwf_git.agentkit.programs.playing import (
     find_mcp_entry,
     option,
 )
+from uwf_git.agentkit.records import build_usage, find, find_first, find_last, tool_event
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\

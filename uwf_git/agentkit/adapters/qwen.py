@@ -10,24 +10,9 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 import json
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    find,
-    find_first,
-    find_last,
-    read_usage,
-)
-from uwf_git.agentkit.extraction.ladder import add_guide
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import (
-    EndedProgram,
-    Report,
-    find_last_text,
-    read_result,
-    read_trace,
-)
+from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import add_guide
+from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -35,6 +20,15 @@ from uwf_git.agentkit.programs.playing import (
     mcp_servers_json,
     option,
     write_file,
+)
+from uwf_git.agentkit.records import (
+    find,
+    find_first,
+    find_last,
+    find_last_text,
+    read_result,
+    read_trace,
+    read_usage,
 )
 from uwf_git.agentkit.settings import split_args
 
@@ -94,26 +88,18 @@ def read(ended: EndedProgram) -> Report:
         text=text,
         structured=meta,
         session=find(result, str, "session_id") or answer.session,
-        usage=_read_usage(result, ended.question),
+        # Of the whole session, with its background agents; but its turns are counted anew.
+        usage=read_usage(
+            result,
+            inputTokens="usage.input_tokens",
+            outputTokens="usage.output_tokens",
+            cachedInputTokens="usage.cache_read_input_tokens",
+            turns="num_turns",
+        ),
         trace=answer.trace,
     )
     is_refused = bool(find(result, list, "permission_denials"))
     return Report(answer, is_refused=is_refused, any_status=True)
-
-
-def _read_usage(result: dict[str, Any], question: AdapterQuestion) -> dict[str, Any]:
-    """Read the usage of the whole session, with its background agents."""
-    usage = read_usage(
-        result,
-        inputTokens="usage.input_tokens",
-        outputTokens="usage.output_tokens",
-        cachedInputTokens="usage.cache_read_input_tokens",
-        turns="num_turns",
-    )
-    if "turns" in usage and question.session is not None:
-        # Only this count restarts when the session is resumed.
-        usage["turns"] += question.spent.get("turns", 0)
-    return usage
 
 
 def _add_up(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -146,7 +132,7 @@ ADAPTER = CommandAdapter(
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
     login="run qwen and use its /auth, or set OPENAI_API_KEY",
     lost_session="No saved session found",
-    usage_is_cumulative=True,
+    anew=("turns",),
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -10,19 +10,14 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.loading import parse_arguments
-from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import LiveLog, run_as_agent
+from uwf_git.agentkit.running import LiveLog, make_main, run_as_agent
+from uwf_git.agentkit.turn import AgentResult, parse_arguments
 from uwf_git.agents.files import read_left_file
+from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.agents.reply import BadJson, parse_strict_json
-from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
 from uwf_git.model.text import parse_float
 
@@ -53,35 +48,21 @@ EXIT STATUS: 0 the command has run, however it ended; 1 it could not be run, or
 $UWF_META is no JSON object; 2 usage; 143 it was stopped from outside.
 """
 
-_USAGE_STATUS = 2
 _TIMED_OUT = 124
 
 
-class Stopped(SystemExit):
-    """SIGTERM arrived; the command has to end too."""
+def _play(argv: list[str]) -> int:
+    command, timeout_s = parse_shell_arguments(argv)
+    # The command has to end too.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    return run_as_agent(lambda: play_command(command, timeout_s, os.environ))
 
 
-@dataclass(frozen=True, slots=True)
-class ShellArguments:
-    command: str
-    timeout_s: float | None
+main = make_main(_HELP, _play)
 
 
-def main() -> int:
-    argv = sys.argv[1:]
-    if argv[:1] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
-    try:
-        arguments = parse_shell_arguments(argv)
-    except BadUsage as error:
-        sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
-        return _USAGE_STATUS
-    signal.signal(signal.SIGTERM, _stop)
-    return run_as_agent(lambda: play_command(arguments, os.environ))
-
-
-def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
+def parse_shell_arguments(argv: Sequence[str]) -> tuple[str, float | None]:
+    """Return the command, and the most seconds that it may take."""
     words = list(parse_arguments(argv).own)
     timeout_s = None
     if words and (words[0] == "--timeout" or words[0].startswith("--timeout=")):
@@ -92,28 +73,38 @@ def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
             f"uwf-shell takes one command, not {len(words)} words",
             hint="put the command in quotes: uwf-shell 'make test'; see uwf-shell --help",
         )
-    return ShellArguments(words[0], timeout_s)
+    return words[0], timeout_s
 
 
-def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> AgentResult:
-    with _meta_file(environ.get("UWF_STEP_DIR")) as meta_file:
+def play_command(command: str, timeout_s: float | None, environ: Mapping[str, str]) -> AgentResult:
+    # The engine removes the step's directory, even if this process is killed.
+    step_dir = environ.get("UWF_STEP_DIR")
+    place = step_dir if step_dir and os.path.isdir(step_dir) else None
+    with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=place) as folder:
+        meta_file = os.path.join(folder, "meta.json")
         request = ToolRequest(
-            argv=("/bin/sh", "-c", arguments.command),
-            environment={**environ, "UWF_META": str(meta_file)},
-            timeout_s=arguments.timeout_s,
+            argv=("/bin/sh", "-c", command),
+            environment={**environ, "UWF_META": meta_file},
+            timeout_s=timeout_s,
         )
         try:
             run = run_tool(request, on_output=LiveLog().add)
         except (OSError, ValueError) as error:
             raise AgentFailed(f"cannot run the command: {error}") from error
-        meta = _meta_of_run(run) | read_meta(meta_file)
-    return AgentResult(meta, _content_of_run(run, arguments.timeout_s))
+        given = read_meta(meta_file)
+    note = f"\n[… {run.left_out:,} bytes left out …]\n" if run.left_out else ""
+    content = (run.head + note.encode() + run.tail).decode(errors="replace")
+    meta: dict[str, Any] = {"ok": run.exit_code == 0, "exitCode": run.exit_code}
+    if run.outcome == "timed-out":
+        meta = {"ok": False, "exitCode": _TIMED_OUT, "timedOut": True}
+        content += f"\n[stopped after {timeout_s:g} s]\n"
+    return AgentResult({**meta, "durationMs": run.duration_ms, **given}, content)
 
 
-def read_meta(file: Path) -> dict[str, Any]:
+def read_meta(file: str) -> dict[str, Any]:
     """Read the fields that the command wrote to *file*; none if it wrote nothing."""
     try:
-        left = read_left_file(str(file), most_bytes=_LONGEST_META, follows_links=True)
+        left = read_left_file(file, most_bytes=_LONGEST_META, follows_links=True)
         text = left.content.decode()
         if left.size > _LONGEST_META:
             raise AgentFailed(f"the command's $UWF_META has more than {_LONGEST_META:,} bytes")
@@ -137,31 +128,3 @@ def _parse_timeout(text: str) -> float:
             hint="for ten minutes: uwf-shell --timeout 600 'make test'",
         )
     return seconds
-
-
-def _meta_of_run(run: ToolRun) -> dict[str, Any]:
-    if run.outcome == "timed-out":
-        ended: dict[str, Any] = {"ok": False, "exitCode": _TIMED_OUT, "timedOut": True}
-    else:
-        ended = {"ok": run.exit_code == 0, "exitCode": run.exit_code}
-    return {**ended, "durationMs": run.duration_ms}
-
-
-def _content_of_run(run: ToolRun, timeout_s: float | None) -> str:
-    note = f"\n[… {run.left_out:,} bytes left out …]\n" if run.left_out else ""
-    content = (run.head + note.encode() + run.tail).decode(errors="replace")
-    if run.outcome == "timed-out":
-        content += f"\n[stopped after {timeout_s:g} s]\n"
-    return content
-
-
-@contextmanager
-def _meta_file(step_dir: str | None) -> Iterator[Path]:
-    # The engine removes the step's directory, even if this process is killed.
-    place = step_dir if step_dir and Path(step_dir).is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=place) as directory:
-        yield Path(directory) / "meta.json"
-
-
-def _stop(number: int, _frame: FrameType | None) -> None:
-    raise Stopped(128 + number)

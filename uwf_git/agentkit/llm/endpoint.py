@@ -6,8 +6,8 @@ A key comes from the environment, never from a setting; the ``repr`` of an endpo
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.ladder import Extractor
+from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.ladder import Extractor
 from uwf_git.agentkit.settings import load_settings, parse_seconds, plain_key
 from uwf_git.engine.turn_context import ExtractContext
 from uwf_git.errors import BadUsage
@@ -58,12 +58,8 @@ class Endpoint(NamedTuple):
 
 
 def get_setting(settings: Mapping[str, str], key: str) -> str:
-    """Return the setting *key*, or ""; `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
-    wanted = plain_key(key)
-    for name, value in settings.items():
-        if plain_key(name) == wanted and value.strip():
-            return value.strip()
-    return ""
+    """Return the setting *key*, or ""."""
+    return settings.get(plain_key(key), "").strip()
 
 
 def read_endpoint(
@@ -196,8 +192,7 @@ def _find(
 
     def ask(text: str, schema: dict[str, Any] | bool, prompt: str) -> AdapterAnswer:  # noqa: FBT001 (see above)
         # The forms of requests cost 10 ms, and most turns call no extractor.
-        from uwf_git.agentkit.llm.call import Model  # noqa: PLC0415 (see above)
-        from uwf_git.agentkit.llm.extractor import ask_extractor  # noqa: PLC0415 (see above)
+        from uwf_git.agentkit.llm.model import Model, ask_extractor  # noqa: PLC0415 (see above)
 
         model = Model(endpoint, environ)
         return ask_extractor(model, text, schema, prompt=prompt, timeout_s=timeout_s)

@@ -50,12 +50,6 @@ def _bad_url(url: str, problem: str) -> BadUsage:
     )
 
 
-class HttpRequest(NamedTuple):
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class HttpReply(NamedTuple):
     status: int
 
@@ -95,9 +89,7 @@ class Proxy(NamedTuple):
     """``name:password``, or None."""
 
 
-def find_proxy(
-    scheme: Literal["http", "https"], host: str, port: int, environ: Mapping[str, str]
-) -> Proxy | None:
+def find_proxy(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> Proxy | None:
     is_here = host in {"localhost", "::1"} or host.startswith("127.")
     if is_here or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
         return None
@@ -116,15 +108,9 @@ def _get(environ: Mapping[str, str], variable: str) -> tuple[str, str]:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    for each in exceptions.lower().split(","):
-        entry = each.strip().lstrip("*").lstrip(".")
-        if each.strip() == "*":
-            return True
-        if entry and any(
-            name == entry or name.endswith(f".{entry}") for name in (host, f"{host}:{port}")
-        ):
-            return True
-    return False
+    entries = [each.strip() for each in exceptions.lower().split(",")]
+    ends = tuple("." + each.lstrip("*").lstrip(".") for each in entries if each.strip("*."))
+    return "*" in entries or f".{host}".endswith(ends) or f".{host}:{port}".endswith(ends)
 
 
 def _parse_proxy(name: str, value: str) -> Proxy:
@@ -186,71 +172,60 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 class HttpClient:
-    """Posts requests; keeps connections open from one request to the next."""
+    """Posts to one URL; keeps connections open from one request to the next."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, url: str, environ: Mapping[str, str]) -> None:
+        self._parts = split_url(url)
+        self.where = self._parts.netloc
         self._environ = environ
-        self._managers: dict[tuple[str, Proxy | None], urllib3.PoolManager] = {}
+        self._manager: urllib3.PoolManager | None = None
 
-    def post(self, request: HttpRequest, deadline: float) -> HttpReply:
+    def post(self, headers: Mapping[str, str], body: bytes, deadline: float) -> HttpReply:
         """Post once, and read the whole reply, until *deadline* on the monotonic clock."""
-        parts = split_url(request.url)
         try:
-            return self._post(request, parts, deadline)
-        except NoReply as failure:
-            raise NoReply(failure.trouble, parts.netloc, failure.message) from failure
+            self._manager = self._manager or _build_manager(self._parts, self._environ)
+            left_s = _left_s(deadline)
+            response = self._manager.urlopen(
+                "POST",
+                _build_ascii_url(self._parts),
+                redirect=False,
+                retries=False,
+                body=body,
+                headers={"Accept-Encoding": "identity", **headers},
+                timeout=urllib3.Timeout(connect=min(_CONNECT_S, left_s), total=left_s),
+                preload_content=False,
+                decode_content=False,
+            )
+            try:
+                with _at_the_end(_left_s(deadline), response.shutdown):
+                    content = _read(response, self.where)
+            except BaseException:
+                response.close()
+                raise
+            # A reply without a length ends where the connection is shut.
+            _left_s(deadline)
         except (OSError, HTTPError, http.client.HTTPException, UnicodeError) as error:
             trouble, problem = _describe(error, is_late=time.monotonic() >= deadline)
-            raise NoReply(trouble, parts.netloc, problem) from error
+            raise NoReply(trouble, self.where, problem) from error
+        named = {name.lower(): value for name, value in response.headers.items()}
+        return HttpReply(response.status, named, content)
 
-    def _post(self, request: HttpRequest, parts: SplitResult, deadline: float) -> HttpReply:
-        manager = self._find_manager(parts)
-        left_s = _left_s(deadline)
-        response = manager.urlopen(
-            "POST",
-            _build_ascii_url(parts),
-            redirect=False,
-            retries=False,
-            body=request.body,
-            headers={"Accept-Encoding": "identity", **request.headers},
-            timeout=urllib3.Timeout(connect=min(_CONNECT_S, left_s), total=left_s),
-            preload_content=False,
-            decode_content=False,
-        )
-        try:
-            with _at_the_end(_left_s(deadline), response.shutdown):
-                body = _read(response)
-        except BaseException:
-            response.close()
-            raise
-        # A reply without a length ends where the connection is shut.
-        _left_s(deadline)
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return HttpReply(response.status, headers, body)
 
-    def _find_manager(self, parts: SplitResult) -> urllib3.PoolManager:
-        port = parts.port or _PORTS[parts.scheme]
-        scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
-        proxy = find_proxy(scheme, parts.hostname or "", port, self._environ)
-        key = (scheme, proxy)
-        if key not in self._managers:
-            self._managers[key] = self._build_manager(scheme, proxy)
-        return self._managers[key]
-
-    def _build_manager(self, scheme: str, proxy: Proxy | None) -> urllib3.PoolManager:
-        context = None
-        if scheme == "https":
-            cafile = self._environ.get("SSL_CERT_FILE") or None
-            context = ssl.create_default_context(cafile=cafile)
-        if proxy is None:
-            manager = urllib3.PoolManager(ssl_context=context)
-        else:
-            url = f"http://{proxy.host}:{proxy.port}"
-            login = b64encode((proxy.login or "").encode()).decode()
-            headers = {"Proxy-Authorization": f"Basic {login}"} if proxy.login else {}
-            manager = urllib3.ProxyManager(url, proxy_headers=headers, ssl_context=context)
-        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
-        return manager
+def _build_manager(parts: SplitResult, environ: Mapping[str, str]) -> urllib3.PoolManager:
+    context = None
+    if parts.scheme == "https":
+        context = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or None)
+    port = parts.port or _PORTS[parts.scheme]
+    proxy = find_proxy(parts.scheme, parts.hostname or "", port, environ)
+    if proxy is None:
+        manager = urllib3.PoolManager(ssl_context=context)
+    else:
+        url = f"http://{proxy.host}:{proxy.port}"
+        login = b64encode((proxy.login or "").encode()).decode()
+        headers = {"Proxy-Authorization": f"Basic {login}"} if proxy.login else {}
+        manager = urllib3.ProxyManager(url, proxy_headers=headers, ssl_context=context)
+    manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    return manager
 
 
 def _build_ascii_url(parts: SplitResult) -> str:
@@ -281,14 +256,14 @@ def _shut(sock: socket.socket | None) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
-def _read(response: urllib3.BaseHTTPResponse) -> bytes:
+def _read(response: urllib3.BaseHTTPResponse, where: str) -> bytes:
     pieces = bytearray()
     # Not stream(): it keeps the line before a chunk whole, however long that is.
     while piece := response.read(_CHUNK_BYTES):
         pieces += piece
         if len(pieces) > MAX_REPLY_BYTES:
             most = MAX_REPLY_BYTES // 2**20
-            raise NoReply("too-much", "read", f"the reply is longer than {most} MiB")
+            raise NoReply("too-much", where, f"the reply is longer than {most} MiB")
     return bytes(pieces)
 
 
@@ -367,24 +342,24 @@ DEFAULT_RETRIES = RetryPolicy()
 
 
 def post_with_retries(
-    post: Callable[[HttpRequest, float], HttpReply],
-    request: HttpRequest,
+    client: HttpClient,
+    headers: Mapping[str, str],
+    body: bytes,
     retries: RetryPolicy,
     *,
     deadline: float,
     say: Callable[[str], None],
 ) -> HttpReply:
-    """Call *post* until a retry would not help, or the tries or the time are used up."""
-    where = split_url(request.url).netloc
+    """Post until a retry would not help, or the tries or the time are used up."""
     for tries in range(1, retries.most_tries + 1):
         reply: HttpReply | None = None
         wait_s = retries.first_wait_s * 2 ** (tries - 1) * _jitter()
         try:
-            reply = post(request, deadline)
+            reply = client.post(headers, body, deadline)
             # An empty account is a 429 too; waiting does not help there.
             if reply.status not in _RETRIED or b"insufficient_quota" in reply.body:
                 return reply
-            problem = f"{where} answers {reply.status}"
+            problem = f"{client.where} answers {reply.status}"
             is_limited = reply.status == _TOO_MANY
             told_s = find_wait_s(reply.headers, now_s=time.time(), is_limited=is_limited)
             wait_s = told_s or wait_s
@@ -437,7 +412,7 @@ def find_wait_s(
         wait_s = parse_float(headers.get(name, ""))
         if wait_s is not None:
             return wait_s * unit
-    date = _http_date(headers.get("retry-after", ""))
+    date = _moment(parsedate_to_datetime, headers.get("retry-after", ""))
     if date is not None:
         return max(0.0, date - now_s)
     return find_quota_wait_s(headers, now_s=now_s) if is_limited else None
@@ -446,7 +421,9 @@ def find_wait_s(
 def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
     """Return in how many seconds a used-up quota is full again; None if no header says it."""
     waits = [_duration(headers[name]) for name in _used_up(_DURATIONS, headers)]
-    moments = [_moment(headers[name]) for name in _used_up(_MOMENTS, headers)]
+    moments = [
+        _moment(datetime.fromisoformat, headers[name]) for name in _used_up(_MOMENTS, headers)
+    ]
     waits += [None if moment is None else moment - now_s for moment in moments]
     epoch = parse_float(headers.get(_EPOCH, ""))
     if epoch is not None:
@@ -469,17 +446,8 @@ def _duration(text: str) -> float | None:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def _moment(text: str) -> float | None:
+def _moment(parse: Callable[[str], datetime], text: str) -> float | None:
     try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _http_date(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        return parsedate_to_datetime(text).timestamp()
+        return parse(text).timestamp()
     except (ValueError, OverflowError):
         return None

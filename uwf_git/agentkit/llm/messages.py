@@ -1,10 +1,16 @@
-"""A conversation with a model, independent of the endpoint's API."""
+"""A conversation with a model, and its two forms.
+
+OpenAI: POST {base}/chat/completions. Anthropic: POST {base}/messages, version 2023-06-01. Absent or
+malformed parts of a reply read as absent, since endpoints differ in what they send.
+"""
 
 import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
+from uwf_git.agentkit.records import build_usage, find, read_usage
 from uwf_git.agents.reply import BadJson, parse_strict_json
 
 
@@ -49,20 +55,14 @@ class ToolResults(NamedTuple):
 Message = UserMessage | ModelMessage | ToolResults
 
 
-class ObjectShape(NamedTuple):
-    """A request for an answer in JSON."""
-
-    schema: Mapping[str, Any] | None
-    """A strict schema; None: any object."""
-
-
 class ModelRequest(NamedTuple):
     messages: tuple[Message, ...]
     system: str = ""
     tools: tuple[ModelTool, ...] = ()
     forced: str | None = None
 
-    shape: ObjectShape | None = None
+    shape: Mapping[str, Any] | Literal[True] | None = None
+    """A strict schema for an answer in JSON; True: any object."""
 
 
 StopReason = Literal["end", "too-long", "filtered"]
@@ -119,3 +119,195 @@ def go_on(messages: tuple[Message, ...], prompt: str) -> tuple[Message, ...]:
         results = tuple(ToolResult(call.id, "Received; see below.") for call in last.calls)
         return (*messages, ToolResults(results, prompt))
     return (*messages, UserMessage(prompt))
+
+
+# The requests and replies of both forms.
+
+_NEW_LIMIT = "max_completion_tokens"
+
+_STOPS: dict[str, StopReason] = {
+    "length": "too-long",
+    "content_filter": "filtered",
+    "max_tokens": "too-long",
+    "model_context_window_exceeded": "too-long",
+    "refusal": "filtered",
+}
+
+
+def build_url(endpoint: Endpoint) -> str:
+    if endpoint.api == "openai":
+        return join_url(endpoint.url, "/chat/completions")
+    return join_url(endpoint.url, "/messages", version="/v1")
+
+
+def build_headers(endpoint: Endpoint) -> dict[str, str]:
+    if endpoint.api == "openai":
+        return {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
+    key = {} if endpoint.key is None else {"x-api-key": endpoint.key}
+    return {"anthropic-version": "2023-06-01", **key}
+
+
+def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) -> dict[str, Any]:
+    """Build the request; *limit_name* is the endpoint's name for the limit of an answer."""
+    build = _build_openai if endpoint.api == "openai" else _build_anthropic
+    limits = {limit_name: endpoint.max_tokens, "temperature": endpoint.temperature}
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    return {"model": endpoint.model, **known, **build(request)}
+
+
+def wants_other_limit(message: str, limit_name: str) -> str | None:
+    return _NEW_LIMIT if limit_name == "max_tokens" and _NEW_LIMIT in message else None
+
+
+def parse_reply(endpoint: Endpoint, document: Mapping[str, Any]) -> ModelReply | None:
+    parse = _parse_openai if endpoint.api == "openai" else _parse_anthropic
+    return parse(document)
+
+
+def _build_openai(request: ModelRequest) -> dict[str, Any]:
+    messages = [{"role": "system", "content": request.system}] if request.system else []
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            messages.append({"role": "user", "content": message.text})
+        elif isinstance(message, ModelMessage):
+            messages.append(dict(message.echo))
+        else:
+            for result in message.results:
+                text = f"error: {result.text}" if result.is_error else result.text
+                messages.append({"role": "tool", "tool_call_id": result.call_id, "content": text})
+            messages += [{"role": "user", "content": message.note}] if message.note else []
+    body: dict[str, Any] = {"messages": messages}
+    if request.tools:
+        tools = [{**tool._asdict(), "parameters": dict(tool.parameters)} for tool in request.tools]
+        body["tools"] = [{"type": "function", "function": tool} for tool in tools]
+    if request.forced is not None:
+        body["tool_choice"] = {"type": "function", "function": {"name": request.forced}}
+    if request.shape is True:
+        body["response_format"] = {"type": "json_object"}
+    elif request.shape is not None:
+        strict = {"name": "result", "strict": True, "schema": dict(request.shape)}
+        body["response_format"] = {"type": "json_schema", "json_schema": strict}
+    return body
+
+
+def _parse_openai(document: Mapping[str, Any]) -> ModelReply | None:
+    choices = find(document, list, "choices")
+    message = find(choices[0], dict, "message") if choices else None
+    if choices is None or message is None:
+        return None
+    calls = tuple(
+        call
+        for number, each in enumerate(find(message, list, "tool_calls") or [])
+        if (call := _parse_call(each, number)) is not None
+    )
+    content = message.get("content")
+    if isinstance(content, list):
+        # Some endpoints send the text in parts, and a refusal has its own key.
+        content = "".join(find(part, str, "text") or "" for part in content)
+    text = (content if isinstance(content, str) else "") or find(message, str, "refusal") or ""
+    echo: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        # Whole, since some endpoints sign their calls.
+        echo["tool_calls"] = message["tool_calls"]
+    return ModelReply(
+        said=ModelMessage(text, calls, echo),
+        stop=_STOPS.get(find(choices[0], str, "finish_reason") or "", "end"),
+        usage=read_usage(
+            find(document, dict, "usage"),
+            inputTokens="prompt_tokens",
+            outputTokens="completion_tokens",
+            cachedInputTokens="prompt_tokens_details.cached_tokens",
+            reasoningTokens="completion_tokens_details.reasoning_tokens",
+            costUsd="cost",
+        ),
+        model=find(document, str, "model") or "",
+    )
+
+
+def _parse_call(record: Any, number: int) -> ToolCall | None:
+    name = find(record, str, "function", "name")
+    if name is None:
+        return None
+    # Some local servers omit the id.
+    call_id = find(record, str, "id") or f"call_{number}"
+    arguments = find(record, dict, "function", "arguments")
+    if arguments is None:
+        written = find(record, str, "function", "arguments") or ""
+        arguments = read_object(written) if written.strip() else {}
+    return ToolCall(call_id, name, arguments)
+
+
+def _build_anthropic(request: ModelRequest) -> dict[str, Any]:
+    """Build the request; this API has no ``shape``, so an object is requested by a tool."""
+    messages: list[dict[str, Any]] = []
+    # The API refuses calls of tools that are not listed.
+    called: dict[str, ModelTool] = {}
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            messages.append({"role": "user", "content": message.text})
+        elif isinstance(message, ModelMessage):
+            messages.append(dict(message.echo))
+            for call in message.calls:
+                over = ModelTool(call.name, "Not to be called any more.", {"type": "object"})
+                called[call.name] = over
+        else:
+            messages.append({"role": "user", "content": _build_results(message)})
+    body: dict[str, Any] = {"messages": messages}
+    if request.system:
+        body["system"] = request.system
+    tools = request.tools or tuple(called.values())
+    if tools:
+        body["tools"] = [
+            {"name": name, "description": description, "input_schema": dict(schema)}
+            for name, description, schema in tools
+        ]
+    if request.forced is not None:
+        body["tool_choice"] = {"type": "tool", "name": request.forced}
+    elif tools and not request.tools:
+        body["tool_choice"] = {"type": "none"}
+    return body
+
+
+def _build_results(message: ToolResults) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [
+        {
+            "type": "tool_result",
+            "tool_use_id": result.call_id,
+            # The API refuses empty texts.
+            "content": result.text or "(nothing)",
+            "is_error": result.is_error,
+        }
+        for result in message.results
+    ]
+    return [*blocks, {"type": "text", "text": message.note}] if message.note else blocks
+
+
+def _parse_anthropic(document: Mapping[str, Any]) -> ModelReply | None:
+    blocks = find(document, list, "content")
+    if blocks is None:
+        return None
+    kinds = [find(block, str, "type") for block in blocks]
+    texts = [find(blocks[at], str, "text") or "" for at, kind in enumerate(kinds) if kind == "text"]
+    calls = tuple(
+        ToolCall(
+            find(block, str, "id") or f"call_{number}",
+            find(block, str, "name") or "",
+            find(block, dict, "input"),
+        )
+        for number, (kind, block) in enumerate(zip(kinds, blocks, strict=True))
+        if kind == "tool_use"
+    )
+    usage = find(document, dict, "usage")
+    # Input tokens include the cached ones, as at other endpoints.
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    told = [part for name in names if (part := find(usage, int, name)) is not None]
+    return ModelReply(
+        said=ModelMessage("".join(texts), calls, {"role": "assistant", "content": blocks}),
+        stop=_STOPS.get(find(document, str, "stop_reason") or "", "end"),
+        usage=build_usage(
+            inputTokens=sum(told) if told else None,
+            outputTokens=find(usage, int, "output_tokens"),
+            cachedInputTokens=find(usage, int, "cache_read_input_tokens"),
+        ),
+        model=find(document, str, "model") or "",
+    )

@@ -12,26 +12,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import (
-    Fallbacks,
-    NoMeta,
-    build_wanted_object,
-    describe_failure,
-    extract_with_fallbacks,
-)
-from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.loading import load_context, parse_arguments
-from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.adapter import Adapter, AdapterQuestion
+from uwf_git.agentkit.ladder import build_wanted_object
+from uwf_git.agentkit.running import find_result, make_main, run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
-from uwf_git.agentkit.step_files import (
-    open_trace,
-    read_reported,
-    read_submitted,
-    write_failure,
-    write_prompt,
-)
+from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments, write_prompt
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import AgentContext, Step
 from uwf_git.errors import BadUsage
@@ -200,8 +185,6 @@ EXIT STATUS: 0 there is a result; 1 there is none: the agent's words are on
 stdout, the reason is on stderr; 2 usage; 130 it was stopped from outside.
 """
 
-_USAGE_STATUS = 2
-
 
 def adapter_main(
     adapter: Adapter,
@@ -220,20 +203,11 @@ def adapter_main(
     shared = {key: meaning for key, meaning in KEYS.items() if key not in without}
     meanings = {**shared, **(keys or {})}
 
-    def main() -> int:
-        argv = sys.argv[1:]
-        if argv[:1] in (["-h"], ["--help"]):
-            sys.stdout.write(_build_help(adapter.name, about, meanings, word=word))
-            return 0
-        try:
-            own = parse_arguments(argv).own
-            words = parse_words(own, keys=tuple(meanings), word=word)
-        except BadUsage as error:
-            sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
-            return _USAGE_STATUS
+    def run(argv: list[str]) -> int:
+        words = parse_words(parse_arguments(argv).own, keys=tuple(meanings), word=word)
         return run_as_agent(lambda: play(adapter, words, environ=os.environ, argv=argv))
 
-    return main
+    return make_main(_build_help(adapter.name, about, meanings, word=word), run)
 
 
 def play(
@@ -245,23 +219,9 @@ def play(
 ) -> AgentResult:
     context = load_context(environ, argv)
     settings = load_settings(adapter.name, context.current_role.name, environ=environ, words=words)
-    step_dir = environ.get("UWF_STEP_DIR") or None
     question = build_question(adapter, context, settings, environ=environ)
-    write_prompt(step_dir, question.prompt)
-    with open_trace(environ.get("UWF_TRACE")) as note:
-        rungs = Fallbacks(
-            reported=lambda: read_reported(
-                step_dir, context.workdir, context.current_role.output_file
-            ),
-            submitted=lambda: read_submitted(step_dir),
-            find_extractor=lambda: find_extractor(environ, context.current_role.name),
-            note=note,
-        )
-        try:
-            return extract_with_fallbacks(adapter, context, question, rungs)
-        except (AskFailed, NoMeta) as failure:
-            write_failure(step_dir, describe_failure(failure))
-            raise
+    write_prompt(question.step_dir, question.prompt)
+    return find_result(adapter, context, question, reads_step=True)
 
 
 def build_question(
@@ -310,15 +270,12 @@ def _walk_mine(adapter: Adapter, context: AgentContext) -> Iterator[Step]:
     for step in reversed(context.steps):
         if visits == 0:
             return
-        visits -= step.role == context.current_role.name
-        if _is_mine(step, adapter, context):
-            yield step
-
-
-def _is_mine(step: Step, adapter: Adapter, context: AgentContext) -> bool:
-    """Return whether the same role took *step* with the same program, which has its session."""
-    program = os.path.basename(step.agent.split(maxsplit=1)[0]) if step.agent.strip() else ""
-    return step.role == context.current_role.name and program == f"uwf-{adapter.name}"
+        if step.role == context.current_role.name:
+            visits -= 1
+            # The session is the program's.
+            program = step.agent.split(maxsplit=1)[:1]
+            if [os.path.basename(each) for each in program] == [f"uwf-{adapter.name}"]:
+                yield step
 
 
 def _build_help(name: str, about: str, meanings: Mapping[str, str], *, word: str | None) -> str:

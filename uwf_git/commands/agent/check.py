@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import split_command
-from uwf_git.agents.request import Listener, OnOutput
+from uwf_git.agents.command_line import Listener, OnOutput, split_command
 from uwf_git.commands.agent_run.play_agent import play_agent
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread

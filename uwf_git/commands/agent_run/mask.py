@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from uwf_git.agents.request import AgentRun, Listener, OnOutput
+from uwf_git.agents.command_line import AgentRun, Listener, OnOutput
 from uwf_git.commands.turn.turn import Played
 from uwf_git.engine.masking import (
     SALT_BYTES,

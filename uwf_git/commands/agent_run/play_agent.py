@@ -9,8 +9,17 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import (
+    DEFAULT_GRACE_S,
+    DEFAULT_MAX_LOG_BYTES,
+    DEFAULT_MAX_OUTPUT_BYTES,
+    AgentRequest,
+    AgentRun,
+    Listener,
+    OnOutput,
+    OnTick,
     ProgramMissing,
     Protocol,
+    RunOutcome,
     build_argv,
     build_search_path,
     resolve_program,
@@ -26,17 +35,6 @@ from uwf_git.agents.reply import (
     BadReplyKind,
     parse_reply,
     parse_strict_json,
-)
-from uwf_git.agents.request import (
-    DEFAULT_GRACE_S,
-    DEFAULT_MAX_LOG_BYTES,
-    DEFAULT_MAX_OUTPUT_BYTES,
-    AgentRequest,
-    AgentRun,
-    Listener,
-    OnOutput,
-    OnTick,
-    RunOutcome,
 )
 from uwf_git.agents.run_files import (
     STDERR,

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import (
+    DEFAULT_GRACE_S,
+    AgentRequest,
+    AgentRun,
+    Listener,
     ProgramMissing,
     agent_name,
     build_search_path,
@@ -13,7 +17,6 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
-from uwf_git.agents.request import DEFAULT_GRACE_S, AgentRequest, AgentRun, Listener
 from uwf_git.agents.run_files import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,

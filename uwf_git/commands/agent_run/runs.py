@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import agent_name
+from uwf_git.agents.command_line import DEFAULT_GRACE_S, agent_name
 from uwf_git.agents.files import LeftFile, open_left_file, read_left_file
 from uwf_git.agents.group import leave_group
 from uwf_git.agents.reply import BadJson, parse_strict_json
-from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.agents.run_files import (
     RunAlive,
     RunFinished,

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from typing import NamedTuple
 
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import OutputFile, open_left_file
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.activity import list_possibly_active
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets

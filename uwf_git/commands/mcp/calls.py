@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.reply import BadJson, parse_strict_json
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import view_step

@@ -146,7 +146,7 @@ def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
 def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
-    from uwf_git.agents.tool import ToolRequest, run_tool  # noqa: PLC0415 (few ask for versions)
+    from uwf_git.agents.process import ToolRequest, run_tool  # noqa: PLC0415 (few ask for versions)
 
     request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
     try:

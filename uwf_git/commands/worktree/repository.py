@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from uwf_git.agents.tool import ToolRequest, run_tool
+from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
 from uwf_git.store.disk.durable import remove_file, replace_file

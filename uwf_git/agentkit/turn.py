@@ -1,22 +1,144 @@
-"""The files that an agent leaves for the engine in the step's folder.
+"""The turn for which an agent was called: its context, its result, and the files of its step.
 
-prompt.md, failure.json, submitted.json and the trace, which become nodes of the step, with keys
-masked. Without a step (an agent that is run by hand) nothing is written.
+The engine appends the arguments to an agent's command: ``<command> <thread-id>``, or ``<command>
+-t <thread-id> -r <role>``. They are parsed from the end, so an agent's own options cannot be
+mistaken. One whole result is printed, or nothing.
+
+The files that an agent leaves in the step's folder (prompt.md, failure.json, submitted.json and the
+trace) become nodes of the step, with keys masked. Without a step (an agent that is run by hand)
+nothing is written.
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
 
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
-from uwf_git.engine.turn_context import AgentContext
+from uwf_git.engine.turn_context import AgentContext, parse_context
+from uwf_git.errors import AgentFailed, BadUsage, Refused
+
+
+def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContext:
+    """Load the context of the turn for which this process was called.
+
+    *argv* is without the program. The store at UWF_REPO is read in this process. The role is the
+    one that argv or UWF_ROLE names, else the one whose turn it is. If the thread's head is no
+    longer UWF_HEAD, the turn is over, and the context is refused.
+    """
+    # The store costs 150 ms of start-up, and help pages do not need it.
+    from uwf_git.commands.inspect.context import load_thread_context  # noqa: PLC0415
+
+    arguments = parse_arguments(argv)
+    repo = environ.get("UWF_REPO")
+    if not repo:
+        raise BadUsage(
+            "UWF_REPO is not set, so there is no store to read the thread from",
+            hint="`uwf thread step` sets it; by hand, put the path of the store in it",
+        )
+    role = arguments.role or environ.get("UWF_ROLE") or None
+    context = parse_context(load_thread_context(repo, arguments.thread_id, role=role))
+    head = environ.get("UWF_HEAD") or context.head
+    if head != context.head:
+        raise Refused(
+            f"thread {context.thread_id} has moved on: its head is {context.head}, not {head}",
+            code="thread-moved",
+            hint="let `uwf thread step` call the agent",
+            thread=context.thread_id,
+            head=head,
+            now=context.head,
+        )
+    # The engine has changed to the work directory, whatever is recorded for the thread.
+    return replace(context, workdir=str(Path.cwd()))
+
+
+_NAMES = {"-t": "thread", "--thread": "thread", "-r": "role", "--role": "role"}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentArguments:
+    """The parsed argv of an agent."""
+
+    thread_id: str
+
+    role: str | None
+    """None: the convention does not name it; the context does."""
+
+    own: tuple[str, ...]
+    """The agent's own words, before the words of the engine."""
+
+
+def parse_arguments(argv: Sequence[str]) -> AgentArguments:
+    """Parse *argv*, without the program; raise BadUsage if there is no thread id."""
+    words = list(argv)
+    found: dict[str, str] = {}
+    while len(words) > 1 and words[-2] in _NAMES and _NAMES[words[-2]] not in found:
+        value, option = words.pop(), words.pop()
+        found[_NAMES[option]] = value
+    if not found and words:
+        found["thread"] = words.pop()
+    if not found.get("thread"):
+        raise BadUsage(
+            "no thread id was given",
+            hint="the engine calls `<agent> <thread-id>`, or `<agent> -t <thread-id> -r <role>`",
+        )
+    return AgentArguments(found["thread"], found.get("role"), tuple(words))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """An agent's answer."""
+
+    meta: Any
+    """The fields for routing; they have to fit the role's schema."""
+
+    content: str
+    """The text for people and the next agents."""
+
+    usage: dict[str, Any] | None = None
+    """Its usage; numbers are added up over a thread."""
+
+    state: dict[str, Any] | None = None
+    """A JSON merge patch for the thread's state."""
+
+    session: str | None = None
+    """The name by which the tool can resume this conversation."""
+
+    rung: str | None = None
+    """How the meta was found (ladder.py)."""
+
+
+def print_result(result: AgentResult, stream: IO[bytes]) -> None:
+    """Print *result* on *stream* as the engine reads it, one line of JSON, and flush the stream.
+
+    Half surrogates in the content, from bytes that were not UTF-8, become U+FFFD.
+    """
+    content = result.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    document = {"meta": result.meta, "content": content}
+    for name in ("usage", "state", "session", "rung"):
+        value = getattr(result, name)
+        if value is not None:
+            document[name] = value
+    try:
+        line = json.dumps(document, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise AgentFailed(
+            f"the result cannot be written as JSON: {problem}",
+            code="unprintable-result",
+            problem=problem,
+        ) from error
+    stream.write(line)
+    stream.flush()
+
 
 PROMPT = "prompt.md"
 FAILURE = "failure.json"

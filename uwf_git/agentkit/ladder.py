@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.result import AgentResult
+from uwf_git.agentkit.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.turn import AgentResult
 from uwf_git.agents.reply import (
     BadJson,
     FrontMatterUnclosed,
@@ -37,6 +37,7 @@ from uwf_git.model.thread import add_usage
 
 
 def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT001 (true is a schema, no switch)
+    """Return why *meta* does not fit *schema*; "" if it does."""
     try:
         if is_plainly_valid(schema, meta):
             return ""
@@ -51,6 +52,8 @@ def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT00
 
 
 class WantedObject(NamedTuple):
+    """An object that a model is asked for."""
+
     schema: Mapping[str, Any]
 
     description: str
@@ -105,10 +108,13 @@ _DESCRIPTION = "Hand in the answer: `content`, its text, and `meta`, its fields.
 
 
 def add_guide(prompt: str) -> str:
+    """Add to *prompt* how to answer by an object."""
     return f"{prompt}\n{GUIDE}\n"
 
 
 class RoleAnswer(NamedTuple):
+    """The fields of a wanted object."""
+
     content: str
     meta: Any
 
@@ -157,6 +163,8 @@ _OBJECT = re.compile(r'\{(?=\s*["}])')
 
 
 class NoMeta(AgentFailed):
+    """Nothing in an answer fits the role's schema."""
+
     code = "no-meta"
 
     def __init__(self, problem: str, text: str, *, usage: Mapping[str, Any] | None = None) -> None:

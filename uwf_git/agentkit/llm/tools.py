@@ -10,17 +10,19 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
+from uwf_git.agents.files import walk_down
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 from uwf_git.engine.turn_context import AgentContext
-from uwf_git.errors import Refused, UwfError
+from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.text import cut_middle
 
 # The work folder: the part of the file system that the file tools reach.
@@ -67,7 +69,7 @@ class WorkFolder:
         parts = self.locate(path)
         if not parts:
             raise ToolFailed(f"{path} is a directory")
-        with self._open_folder(parts[:-1]) as folder:
+        with walk_down(self.root, parts[:-1]) as folder:
             # A pipe without a writer must not block.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(parts[-1], flags, dir_fd=folder)
@@ -90,42 +92,23 @@ class WorkFolder:
             raise ToolFailed(f"{path} is a directory")
         real = os.path.join(self.root, *parts)
         is_kept = any(real == each or real.startswith(f"{each}/") for each in self.kept)
+        own = ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
         if is_kept or any(part.lower() == ".git" for part in parts) or self._is_in_git_dir:
-            raise _gits_own(path)
-        with self._open_folder(parts[:-1], create=True) as folder:
-            # The last one is checked here, those above it on the way.
+            raise own
+
+        def check(folder: int) -> None:
             if _is_git_dir(folder):
-                raise _gits_own(path)
+                raise own
+
+        with walk_down(self.root, parts[:-1], create=True, check=check) as folder:
+            check(folder)
             mode = _mode(parts[-1], folder)
             _replace(parts[-1], content, folder, mode)
         return mode is None
 
     @property
     def _is_in_git_dir(self) -> bool:
-        above = self.root
-        while (parent := os.path.dirname(above)) != above:
-            above = parent
-            if _is_git_dir(above):
-                return True
-        return False
-
-    @contextmanager
-    def _open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        folder = os.open(self.root, flags)
-        try:
-            for part in parts:
-                if create:
-                    if _is_git_dir(folder):
-                        raise _gits_own("/".join(parts))
-                    with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=folder)
-                inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
-                os.close(folder)
-                folder = inner
-            yield folder
-        finally:
-            os.close(folder)
+        return any(_is_git_dir(str(above)) for above in PurePath(self.root).parents)
 
     def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
         """List the names below *path*, folders with a /, links with an @; return if it is all."""
@@ -140,24 +123,21 @@ class WorkFolder:
             folders = []
             for entry in children:
                 name = os.path.join(inner, entry.name)
-                found.append(name + _mark(entry))
+                is_folder = entry.is_dir(follow_symlinks=False)
+                found.append(name + ("@" if entry.is_symlink() else "/" if is_folder else ""))
                 # The files of git are of no use to the model.
-                if left > 1 and entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                if left > 1 and is_folder and entry.name != ".git":
                     folders.append((name, left - 1))
             waiting += folders[::-1]
         return found[:most], len(found) <= most
 
 
 def open_work_folder(path: str, *, kept: Iterable[str] = ()) -> WorkFolder:
-    """Return the work folder at *path*, but for *kept* files, or raise ToolFailed."""
+    """Return the work folder at *path*, but for *kept* files."""
     root = os.path.realpath(path)
     if not os.path.isdir(root):
-        raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")
+        raise BadUsage(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")
     return WorkFolder(root, tuple(map(os.path.realpath, kept)))
-
-
-def _gits_own(path: str) -> ToolFailed:
-    return ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
 
 
 def _is_git_dir(folder: int | str) -> bool:
@@ -168,12 +148,6 @@ def _is_git_dir(folder: int | str) -> bool:
         head, objects = (os.stat(name, dir_fd=folder).st_mode for name in ("HEAD", "objects"))
         return stat.S_ISREG(head) and stat.S_ISDIR(objects)
     return False
-
-
-def _mark(entry: os.DirEntry[str]) -> str:
-    if entry.is_symlink():
-        return "@"
-    return "/" if entry.is_dir(follow_symlinks=False) else ""
 
 
 def _mode(name: str, folder: int) -> int | None:
@@ -469,7 +443,13 @@ def fetch_thread(context: AgentContext, arguments: ToolArguments) -> str:
         return _list_steps(context)
     if number > len(context.steps):
         raise ToolFailed(f"the thread has {len(context.steps)} steps, and no step {number}")
-    return _part(_show_step(context, number), arguments.whole("offset", 0, most=10**9))
+    text = _show_step(context, number) if number else context.start.prompt
+    offset = arguments.whole("offset", 0, most=10**9)
+    part = text[offset : offset + _LONGEST_PART]
+    end = offset + len(part)
+    if end >= len(text):
+        return part or f"(there are only {len(text):,} characters)"
+    return f"{part}\n[… {len(text) - end:,} more characters; offset={end} gives them …]"
 
 
 def _list_steps(context: AgentContext) -> str:
@@ -477,7 +457,7 @@ def _list_steps(context: AgentContext) -> str:
     first = len(context.steps) - len(steps) + 1
     lines = [
         f"{number} {step.role}, {len(step.content):,} characters of text, "
-        f"meta {_json(step.meta)[:_LONGEST_META]}"
+        f"meta {json.dumps(step.meta, ensure_ascii=False)[:_LONGEST_META]}"
         for number, step in enumerate(steps, first)
     ]
     note = [f"[… the first {first - 1} steps; ask for them by number …]"] if first > 1 else []
@@ -487,34 +467,18 @@ def _list_steps(context: AgentContext) -> str:
 
 
 def _show_step(context: AgentContext, number: int) -> str:
-    if number == 0:
-        return context.start.prompt
     step = context.steps[number - 1]
     heading = f"step {number}, {step.role}, by {step.agent}"
-    return f"{heading}\nmeta: {_json(step.meta)}\n\n{step.content}"
+    return f"{heading}\nmeta: {json.dumps(step.meta, ensure_ascii=False)}\n\n{step.content}"
 
 
-def _part(text: str, offset: int) -> str:
-    part = text[offset : offset + _LONGEST_PART]
-    end = offset + len(part)
-    if end >= len(text):
-        return part or f"(there are only {len(text):,} characters)"
-    return f"{part}\n[… {len(text) - end:,} more characters; offset={end} gives them …]"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-RunTool = Callable[[ToolArguments], str]
-
-_CHANGING = {"write_file", "patch_file"}
+CHANGING = {"write_file", "patch_file"}
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     tools: tuple[ModelTool, ...]
-    _runs: Mapping[str, RunTool]
+    _runs: Mapping[str, Callable[[ToolArguments], str]]
 
     def run(self, call: ToolCall) -> ToolResult:
         """Run *call*; an error becomes its result."""
@@ -538,10 +502,6 @@ class Toolbox:
             raise ToolFailed(f"the arguments of {call.name} are no JSON object")
         return run(ToolArguments(call.name, call.arguments))
 
-    def changes(self, call: ToolCall) -> bool:
-        """Return whether *call* is of a tool that changes files."""
-        return call.name in _CHANGING
-
 
 def build_toolbox(
     folder: WorkFolder,
@@ -551,7 +511,7 @@ def build_toolbox(
 ) -> Toolbox:
     """Build the toolbox; without *thread* it has no fetch_thread, without *around* no shell."""
     tools = list(FILE_TOOLS)
-    runs: dict[str, RunTool] = {
+    runs: dict[str, Callable[[ToolArguments], str]] = {
         "read_file": partial(read_file, folder),
         "write_file": partial(write_file, folder),
         "patch_file": partial(patch_file, folder),

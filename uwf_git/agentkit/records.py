@@ -1,132 +1,19 @@
-"""The interface of adapters: a question, an answer, a failure.
+"""Find JSON records in a program's output, and read values from them whatever their shape.
 
-An adapter drives one agent program or model. It answers only from the program's own final record,
-never because of an exit status alone.
+Any bytes give some records or none, never an error: programs print warnings before the JSON,
+half a line at the end, and a number where a text should be.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
+from uwf_git.agentkit.adapter import AdapterQuestion
+from uwf_git.agentkit.ladder import read_answer
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import read_left_file
-from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
-from uwf_git.errors import AgentFailed
-
-FailureKind = Literal[
-    "missing", "usage", "auth", "rate-limit", "model-error", "refused-permission", "no-session",
-    "no-result", "bad-output", "too-long", "timed-out", "silent", "too-much-output",
-    "interrupted", "crashed",
-]  # fmt: skip
-"""``no-session``: lost; ``no-result``: no final record; ``bad-output``: an unreadable record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterQuestion:
-    """One question to an adapter."""
-
-    prompt: str
-
-    schema: dict[str, Any] | bool | None = None
-    """The JSON Schema of the meta, for programs that take one; None to ask in words."""
-
-    session: str | None = None
-    """The conversation to resume; None starts a new one."""
-
-    spent: Mapping[str, Any] = field(default_factory=dict)
-    """What that conversation has cost so far, for programs that report its whole usage."""
-
-    workdir: str = "."
-    step_dir: str | None = None
-    """A folder for the files of this step; None: the adapter makes a temporary one."""
-
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """The settings of this program: ``model``, ``permission``, ``args``, …."""
-
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-    timeout_s: float | None = None
-    silence_s: float | None = None
-    """How long it may print nothing before it is stopped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterAnswer:
-    """The answer of an adapter's program."""
-
-    text: str
-
-    structured: Any = None
-    """The meta, if the program reports it as an object; else None."""
-
-    session: str | None = None
-
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    """Of this question alone, as far as the program reports it: ``inputTokens``, ``outputTokens``,
-    ``cachedInputTokens``, ``reasoningTokens``, ``costUsd``, ``turns``. An unknown number is left
-    out, not 0."""
-
-    trace: tuple[Mapping[str, Any], ...] = ()
-    """What it did, as objects with a ``type``; tests/agentkit/traces.py lists their keys."""
-
-
-class AskFailed(AgentFailed):
-    """The program or model gave no complete answer."""
-
-    code = "ask-failed"
-
-    def __init__(
-        self,
-        kind: FailureKind,
-        message: str,
-        *,
-        code: str | None = None,
-        hint: str | None = None,
-        partial: AdapterAnswer | None = None,
-        **facts: Any,
-    ) -> None:
-        super().__init__(message, code=code, hint=hint, kind=kind, **facts)
-        self.kind = kind
-        self.partial = partial
-
-
-def classify_status(status: int) -> FailureKind:
-    """Return the kind of failure for an HTTP status of a model's endpoint."""
-    return _STATUSES.get(status, "model-error")
-
-
-_STATUSES: dict[int, FailureKind] = {
-    401: "auth",
-    402: "auth",
-    403: "auth",
-    413: "too-long",
-    429: "rate-limit",
-}
-
-
-class Adapter(Protocol):
-    @property
-    def name(self) -> str:
-        """The name of the program in settings and messages."""
-
-    @property
-    def takes_schema(self) -> bool:
-        """Whether it takes a JSON Schema and returns the object."""
-
-    @property
-    def resumes(self) -> bool:
-        """Whether it can resume a conversation."""
-
-    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
-        """Ask, and wait for the answer."""
-
-
-# Find JSON records in a program's output, and read values from them whatever their shape.
-#
-# Any bytes give some records or none, never an error: programs print warnings before the JSON,
-# half a line at the end, and a number where a text should be.
 
 JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
 
@@ -239,3 +126,65 @@ def _parse_beginning(text: str, start: int) -> tuple[Any, int]:
         return None, start + 1
     # A document ends at the end of a line; anything else is part of a text.
     return (value, end) if _ENDING.match(text, end) else (None, end)
+
+
+# Read records that hold messages of Anthropic's API in blocks, as claude and qwen print them.
+
+
+def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """List the blocks of one kind in a message; [] for an error of the endpoint."""
+    blocks = find(record, list, "message", "content") or []
+    is_error = record.get("is_api_error_message") is True
+    return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
+
+
+def find_last_text(records: list[dict[str, Any]]) -> str:
+    """Return its own last text, not the text of a sub-agent."""
+    for record in reversed(records):
+        if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
+            text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
+            if text.strip():
+                return text
+    return ""
+
+
+def read_result(
+    result: Mapping[str, Any], key: str, records: list[dict[str, Any]], question: AdapterQuestion
+) -> tuple[str, Any]:
+    """Return the text, unless of a failure, and the meta, at *key*, of the final record."""
+    value = find(result, dict, key)
+    said, meta = "", value
+    if value is None and result.get("is_error") is False:
+        said = find(result, str, "result") or ""
+    elif value is not None and question.schema is not None:
+        # Even if it does not fit, it was meant as the fields.
+        said, meta = read_answer(value, question.schema) or ("", value)
+    return said if said.strip() else find_last_text(records), meta
+
+
+def read_trace(
+    records: list[dict[str, Any]], result: Mapping[str, Any] | None, *, without: str
+) -> Iterator[Mapping[str, Any]]:
+    """Yield its messages, its tools (but the one *without*), its retries and its refusals."""
+    done = {
+        find(block, str, "tool_use_id"): block
+        for record in records
+        if record.get("type") == "user"
+        for block in _blocks(record, "tool_result")
+    }
+    for record in records:
+        if record.get("subtype") == "api_retry":
+            yield {"type": "warning", "message": f"tried again: {record.get('error')}"}
+        if record.get("type") != "assistant":
+            continue
+        for block in _blocks(record, "text"):
+            yield {"type": "message", "text": block.get("text")}
+        for block in _blocks(record, "tool_use"):
+            name, given = block.get("name"), block.get("input")
+            end = done.get(find(block, str, "id"), {})
+            if name != without:
+                is_good = bool(end) and end.get("is_error") is not True
+                yield tool_event(name, given, end.get("content"), ok=is_good)
+    for denial in find(result, list, "permission_denials") or []:
+        tool, asked = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
+        yield {"type": "permission", "name": tool, "allowed": False, "input": asked}

@@ -14,9 +14,9 @@ from agentkit.conftest import MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
-from uwf_git.agentkit.react.tools import (
+from uwf_git.agentkit.llm.tools import (
     LONGEST_OUTPUT,
     LONGEST_READ,
     Surroundings,
@@ -244,9 +244,3 @@ def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
     box = build_toolbox(open_work_folder(str(tmp_path)), thread=thread, around=None)
     assert call(box, "fetch_thread", {}).text == "node X is damaged"
-
-
-def test_what_changes_files_is_known(tmp_path: Path) -> None:
-    box = toolbox(tmp_path)
-    changing = [tool.name for tool in box.tools if box.changes(ToolCall("c", tool.name, {}))]
-    assert changing == ["write_file", "patch_file"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.react.tools import ToolFailed, WorkFolder, open_work_folder
+from uwf_git.agentkit.llm.tools import ToolFailed, WorkFolder, open_work_folder
 from uwf_git.store.store import create_store
 
 

@@ -9,11 +9,11 @@ import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.adapters.react import Loop, LoopLimits, Repeats
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
-from uwf_git.agentkit.react.loop import Loop, LoopLimits, Repeats
-from uwf_git.agentkit.react.tools import build_toolbox, open_work_folder
+from uwf_git.agentkit.llm.tools import build_toolbox, open_work_folder
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -61,23 +61,23 @@ def test_a_model_works_and_hands_in_its_answer(tmp_path: Path, api: Api) -> None
     with scripted(*turns) as served:
         ended = loop(served, tmp_path, api=api).run()
     assert (tmp_path / "a").read_text() == "two"
-    assert (ended.answer.text, ended.answer.structured) == ("Done.", {"ok": True})
-    assert ended.answer.usage["turns"] == 3
-    assert ended.answer.usage["inputTokens"] == 33
-    tools = [event for event in ended.answer.trace if event["type"] == "tool"]
+    assert (ended.text, ended.structured) == ("Done.", {"ok": True})
+    assert ended.usage["turns"] == 3
+    assert ended.usage["inputTokens"] == 33
+    tools = [event for event in ended.trace if event["type"] == "tool"]
     assert [(event["name"], event["ok"]) for event in tools] == [
         ("write_file", True),
         ("patch_file", True),
         ("submit_result", True),
     ]
     assert tools[0]["input"] == {"path": "a", "content": "one"}
-    assert find_odd(ended.answer.trace) == []
+    assert find_odd(ended.trace) == []
 
 
 def test_a_turn_of_words_alone_is_the_answer(tmp_path: Path) -> None:
     with scripted({"text": "I will not.", "plain": True}) as served:
         ended = loop(served, tmp_path).run()
-    assert (ended.answer.text, ended.answer.structured) == ("I will not.", None)
+    assert (ended.text, ended.structured) == ("I will not.", None)
 
 
 def test_several_calls_of_one_turn_are_run_in_order(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_several_calls_of_one_turn_are_run_in_order(tmp_path: Path) -> None:
         ended = loop(served, tmp_path).run()
     told = [message["content"] for message in served.asked[1]["messages"][-2:]]
     assert told == ["wrote the new file a, 1 lines", "x"]
-    assert {"type": "message", "text": "I begin."} in ended.answer.trace
+    assert {"type": "message", "text": "I begin."} in ended.trace
 
 
 def test_fields_that_do_not_fit_are_not_accepted_and_may_be_handed_in_anew(tmp_path: Path) -> None:
     bad = calls(("submit_result", {"content": "x", "meta": {"ok": "yes"}}))
     with odd(bad, calls(("submit_result", [1])), calls(("submit_result", DONE))) as served:
         ended = loop(served, tmp_path).run()
-    assert ended.answer.structured == {"ok": True}
+    assert ended.structured == {"ok": True}
     assert "error: not accepted: ok: 'yes'" in served.asked[1]["messages"][-1]["content"]
     assert "`content` and `meta`" in served.asked[2]["messages"][-1]["content"]
 
@@ -104,7 +104,7 @@ def test_after_the_last_turn_it_is_asked_for_the_answer_without_tools(tmp_path: 
     listing = calls(("list_files", {}))
     with odd(listing, listing, Odd(body=chat(json.dumps(DONE)))) as served:
         ended = loop(served, tmp_path, turns=2).run()
-    assert ended.answer.structured == {"ok": True}
+    assert ended.structured == {"ok": True}
     assert "tools" not in served.asked[2]
     assert served.asked[2]["messages"][-1]["content"].startswith("No more tools")
 
@@ -112,7 +112,7 @@ def test_after_the_last_turn_it_is_asked_for_the_answer_without_tools(tmp_path: 
 def test_when_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) -> None:
     with odd(calls(("list_files", {})), Odd(body=chat(json.dumps(DONE)))) as served:
         ended = loop(served, tmp_path, tokens=18).run()
-    assert ended.answer.structured == {"ok": True}
+    assert ended.structured == {"ok": True}
     assert len(served.asked) == 2
 
 
@@ -123,7 +123,7 @@ def test_a_model_that_goes_in_circles_is_warned_and_then_asked_for_the_answer(
     with odd(*circle, Odd(body=chat(json.dumps(DONE)))) as served:
         ended = loop(served, tmp_path, turns=50).run()
     assert len(served.asked) == 6
-    assert ended.answer.structured == {"ok": True}
+    assert ended.structured == {"ok": True}
     assert "this very call before" in served.asked[3]["messages"][-1]["content"]
 
 
@@ -155,26 +155,26 @@ def test_a_conversation_that_is_too_long_loses_its_older_results(tmp_path: Path)
     full = Odd(400, {"error": {"code": "context_length_exceeded", "message": "too long"}})
     with odd(*reading, listing, full, calls(("submit_result", DONE))) as served:
         ended = loop(served, tmp_path).run()
-    assert ended.answer.structured == {"ok": True}
+    assert ended.structured == {"ok": True}
     results = [
         message["content"] for message in served.asked[4]["messages"] if message["role"] == "tool"
     ]
     assert "left out to make room" in results[0]
     assert results[1] == "x" * 5_000
-    assert any(event["type"] == "warning" for event in ended.answer.trace)
+    assert any(event["type"] == "warning" for event in ended.trace)
 
 
 def test_without_a_schema_the_words_are_the_answer(tmp_path: Path) -> None:
     with odd(calls(("list_files", {})), Odd(body=chat("It is empty."))) as served:
         ended = loop(served, tmp_path, schema=None, turns=1).run()
-    assert ended.answer.text == "It is empty."
+    assert ended.text == "It is empty."
     assert "submit_result" not in str(served.asked[0])
 
 
 def test_answering_now_offers_no_tools(tmp_path: Path) -> None:
     with odd(Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path).answer_now()
-    assert ended.answer.structured == {"ok": True}
+        ended = loop(served, tmp_path, turns=0).run()
+    assert ended.structured == {"ok": True}
     assert "tools" not in served.asked[0]
     assert served.asked[0]["messages"][-1]["content"] == "Do it."
 

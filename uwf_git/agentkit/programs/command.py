@@ -1,39 +1,176 @@
-"""The adapter for an agent program that is driven by its command line.
+"""The adapter for an agent program that is driven by its command line, and why a program failed.
 
 It finds the program, makes its folder and environment, runs it, and reports the ends that are not
 an answer. An adapter adds data and two pure functions, ``build`` and ``read``. Only the program's
-own final record makes an answer; a program that we stopped has none.
+own final record makes an answer; a program that we stopped has none. The message of a failure
+names the program and holds its own words, so the time at which a limit ends is not lost.
 Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import (
+from uwf_git.agentkit.adapter import (
     AdapterAnswer,
     AdapterQuestion,
     AskFailed,
     FailureKind,
-    parse_lines,
+    classify_status,
 )
-from uwf_git.agentkit.programs.failures import (
-    EndedProgram,
-    Report,
-    classify_words,
-    explain_no_record,
-    explain_words,
-    find_last_words,
-    with_reset,
+from uwf_git.agentkit.programs.playing import (
+    LONGEST_ARGUMENT_BYTES,
+    PROVIDER_VARIABLES,
+    clean_argument,
+    write_file,
 )
-from uwf_git.agentkit.programs.playing import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
+from uwf_git.agentkit.records import parse_lines
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.step_files import extend_prompt
+from uwf_git.agentkit.turn import extend_prompt, record_prompt, trace
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
+from uwf_git.agents.reply import on_one_line
+from uwf_git.model.text import render_time
+
+_LONGEST_WORDS = 500
+_SIGNALLED = 128
+
+# Compiled when needed: that takes 2 ms, and most programs do not fail.
+_STATUS = (
+    r"(?i)(?:\bstatus(?: code)?|\bHTTP(?: error)?|\bAPI error|\"?\bcode\"?)\W{0,4}([45]\d\d)\b"
+)
+
+_LIMIT = (
+    r"rate.?limit|(usage|session|weekly|spend|fast) limit|hit your .{0,40}limit|quota"
+    r"|too many requests|resource.?exhausted|exhausted your"
+)
+_LENGTH = (
+    r"prompt is too long|context.{0,10}(length|window)|maximum.{0,12}(context|tokens)"
+    r"|too (large|many (input )?tokens)|input exceeds"
+)
+_LOGIN = (
+    r"unauthori[sz]ed|authenticat|auth method|not logged in|/login|log ?in again|api.?key"
+    r"|credit balance|permission.?denied"
+)
+_WORDS: tuple[tuple[FailureKind, str], ...] = (
+    ("rate-limit", _LIMIT),
+    ("too-long", _LENGTH),
+    ("auth", _LOGIN),
+)
+
+_ERROR_LINE = r"(?i)^\s*(?:fatal )?error\b:?\s*(?P<words>.*\w.*)$"
+
+_HELP = r"(?i)usage:\s"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedProgram:
+    run: NestedRun
+    question: AdapterQuestion
+    folder: str
+    """The folder that ``build`` was given for files."""
+
+    def read_records(self) -> list[dict[str, Any]]:
+        """Return the JSON objects that it printed, one a line."""
+        return parse_lines(self.run.stdout)
+
+    def explain_no_record(
+        self, name: str, *, login: str, partial: AdapterAnswer | None = None
+    ) -> AskFailed:
+        """Return the failure of a program without a final record; without any output see stderr."""
+        status = self.run.exit_code
+        words, is_error = find_last_words(self.run.stderr)
+        if status > _SIGNALLED and not is_error:
+            message = f"{name} was killed by signal {status - _SIGNALLED} before it had a result"
+            return AskFailed("crashed", message, partial=partial)
+        message = f"{name} ended without a result, with exit status {status}"
+        if not words:
+            return AskFailed("no-result", message, partial=partial)
+        kind = classify_words(words)
+        if kind == "model-error":
+            kind = "usage" if status and not self.run.stdout.strip() else "no-result"
+        hint = login if kind == "auth" else None
+        return AskFailed(kind, f"{message}: {words}", hint=hint, partial=partial)
+
+
+class Report(NamedTuple):
+    answer: AdapterAnswer
+    """Its answer, or the part that there is."""
+
+    has_end: bool = True
+    """Whether it printed its final record."""
+
+    error: str | None = None
+    """Its words, if it says that it failed; "": it gives no reason."""
+
+    status: int | None = None
+    """The HTTP status by which its model's endpoint failed."""
+
+    reset_s: int | None = None
+    """When an exceeded limit ends, in seconds since 1970."""
+
+    is_refused: bool = False
+    """Whether it was not allowed to use a tool, which explains an empty answer."""
+
+    any_status: bool = False
+    """Whether its exit status does not count."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether its final record reports success."""
+        return self.has_end and self.error is None
+
+
+def classify_words(words: str, *, status: int | None = None) -> FailureKind:
+    """Return the kind of failure that *words* mean; an HTTP status, if there is one, decides."""
+    found = re.search(_STATUS, words) if status is None else None
+    told = int(found[1]) if found else status
+    kind = "model-error" if told is None else classify_status(told)
+    if kind != "model-error":
+        return kind
+    meant = (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE))
+    return next(meant, "model-error")
+
+
+def explain_words(
+    name: str,
+    words: str,
+    *,
+    status: int | None = None,
+    login: str,
+    partial: AdapterAnswer | None = None,
+) -> AskFailed:
+    """Return the failure of the program *name*, from its own words, *login* as a hint."""
+    said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
+    kind = classify_words(words, status=status)
+    hint = login if kind == "auth" else None
+    return AskFailed(kind, f"{name}: {said}", hint=hint, partial=partial)
+
+
+def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
+    """Add to *failure* when its rate limit ends (``resetAt``, in milliseconds)."""
+    if reset_s is not None and failure.kind == "rate-limit":
+        failure.facts["resetAt"] = reset_s * 1000
+        failure.hint = f"the limit ends at {render_time(reset_s * 1000)}"
+    return failure
+
+
+def find_last_words(stderr: bytes) -> tuple[str, bool]:
+    """Return the last line of *stderr* that reports an error, and True; else the last line.
+
+    The line before an unexpected help page counts as an error too.
+    """
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    helped = next((number for number, line in enumerate(lines) if re.match(_HELP, line)), None)
+    if helped:
+        lines = lines[:helped]
+    found = [match for line in lines if (match := re.match(_ERROR_LINE, line))]
+    said = found[-1]["words"] if found else lines[-1] if lines else ""
+    return on_one_line(said)[:_LONGEST_WORDS], bool(found or helped)
+
 
 # The kept end of an output without an answer.
 _RAW_BYTES = 256 * 1024
@@ -90,8 +227,8 @@ class CommandAdapter(NamedTuple):
 
     final: str = "result"
 
-    usage_is_cumulative: bool = False
-    """Whether the usage of a resumed conversation includes the earlier questions."""
+    anew: Collection[str] | None = None
+    """The numbers in the usage of a resumed conversation that are not its whole; None: all."""
 
     @property
     def takes_schema(self) -> bool:
@@ -141,7 +278,7 @@ class CommandAdapter(NamedTuple):
                 report.reset_s,
             )
         if not report.has_end:
-            raise explain_no_record(self.name, ended, login=self.login, partial=answer)
+            raise ended.explain_no_record(self.name, login=self.login, partial=answer)
         if run.exit_code and not report.any_status:
             message = f"{self.name} ended with exit status {run.exit_code} after its {self.final}"
             raise AskFailed("crashed", message, partial=answer)
@@ -201,9 +338,18 @@ class CommandAdapter(NamedTuple):
     def _with_own_usage(self, question: AdapterQuestion, answer: AdapterAnswer) -> AdapterAnswer:
         """Return *answer*, complete or not, with the usage of this question alone."""
         is_continued = question.session is not None and answer.session in (None, question.session)
-        if not (self.usage_is_cumulative and is_continued):
+        if self.anew is None or not is_continued:
             return answer
-        return replace(answer, usage=_subtract(answer.usage, question.spent))
+        left = dict(answer.usage)
+        for name in left.keys() - set(self.anew):
+            before = question.spent.get(name)
+            # Less than before: the program restarted its count.
+            if isinstance(before, int | float) and left[name] >= before:
+                left[name] -= before
+            elif before is None and name == "costUsd":
+                # The whole conversation's cost would be counted twice.
+                del left[name]
+        return replace(answer, usage=left)
 
 
 class LiveRecords:
@@ -266,25 +412,6 @@ def _raw(ended: EndedProgram) -> AdapterAnswer:
     return AdapterAnswer(text=ended.run.stdout[-_RAW_BYTES:].decode(errors="replace"))
 
 
-def _subtract(usage: Mapping[str, Any], spent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *usage* less what was *spent* before, by name."""
-    left: dict[str, Any] = {}
-    for name, total in usage.items():
-        before = spent.get(name)
-        if isinstance(total, Mapping):
-            left[name] = _subtract(total, before if isinstance(before, Mapping) else {})
-        elif _is_number(total) and _is_number(before) and total >= before:
-            left[name] = total - before
-        else:
-            # Less than before: the program restarted its count.
-            left[name] = total
-    return left
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
     """Build the call of a command with *prompt*, by its stdin unless its *words* say otherwise.
 
@@ -319,3 +446,51 @@ def read_output(ended: EndedProgram) -> Report:
         message = "the command ended well, but printed nothing" + (f": {words}" if words else "")
         raise AskFailed("no-result", message, partial=answer)
     return Report(answer)
+
+
+def spawn_cli(
+    argv: Sequence[str],
+    prompt: str,
+    *,
+    timeout_s: float | None = None,
+    silence_s: float | None = None,
+    env: Collection[str] = (),
+) -> str:
+    """Run a program with *prompt*, and return what it printed.
+
+    The prompt is its stdin, unless a word of *argv* holds ``{prompt_file}``, which becomes the path
+    of a file with it, or ``{prompt}``, which becomes the prompt itself (at most 128 KiB). No shell
+    reads the command. It runs in the current directory, with the variables of model providers and
+    those that *env* names. It is ended with this process, after *timeout_s*, and when it has
+    printed nothing for *silence_s*. What it prints is the live log.
+
+    The prompt is recorded as that of the step, and the call in its trace.
+
+    Raises:
+        AskFailed: it cannot be started, failed, was stopped or printed nothing; ``kind`` says
+            which, and ``partial`` has what it had printed.
+    """
+    record_prompt(prompt)
+    name = os.path.basename(argv[0])
+    question = AdapterQuestion(
+        prompt=prompt,
+        step_dir=os.environ.get("UWF_STEP_DIR") or None,
+        environ=os.environ,
+        timeout_s=timeout_s,
+        silence_s=silence_s,
+    )
+    adapter = CommandAdapter(
+        name=name,
+        build=lambda question, folder: build_call(argv, question.prompt, folder),
+        read=read_output,
+        environ=(*PROVIDER_VARIABLES, *env),
+        resumes=False,
+    )
+    call = {"type": "tool", "name": name, "input": {"argv": list(argv)}}
+    try:
+        answer = adapter.ask(question)
+    except AskFailed as failure:
+        trace({**call, "output": failure.message, "ok": False})
+        raise
+    trace({**call, "output": answer.text, "ok": True})
+    return answer.text

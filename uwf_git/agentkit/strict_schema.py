@@ -10,7 +10,7 @@ required, no optional but nullable, few keywords, little depth.
 import json
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.ladder import find_misfit, move_schema
+from uwf_git.agentkit.ladder import find_misfit, move_schema
 
 _DEEPEST = 9
 _MOST_PARTS = 2_000
@@ -27,6 +27,8 @@ _SIMPLE = {"string", "integer", "number", "boolean", "null"}
 
 
 class StrictSchema(NamedTuple):
+    """What ``derive_strict`` derives."""
+
     schema: dict[str, Any]
 
     is_exact: bool
@@ -38,6 +40,7 @@ class _Inexpressible(Exception):
 
 
 def derive_strict(schema: Any) -> StrictSchema | None:
+    """Derive the strict form of *schema*; None if there is none."""
     derivation = _Derivation(schema)
     try:
         derived = derivation.derive(schema, depth=0)

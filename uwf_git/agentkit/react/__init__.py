@@ -1,1 +1,0 @@
-"""A model with tools in a bounded loop; the file tools stay in the work directory."""
