@@ -127,6 +127,18 @@ def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
     assert check_received(busy.store, everything(busy)) == []
 
 
+@pytest.mark.parametrize(("kind", "other"), [("threads", "archive"), ("archive", "threads")])
+def test_a_thread_is_refused_where_its_status_does_not_belong(
+    busy: World, kind: str, other: str
+) -> None:
+    for update in everything(busy):
+        if update.name.startswith(f"refs/{kind}/"):
+            moved = update._replace(name=update.name.replace(kind, other))
+            assert [each.name for each in check_received(empty(busy.store), [moved])] == [
+                moved.name
+            ]
+
+
 def test_what_is_missing_is_a_refusal(world: World) -> None:
     (told,) = check_received(
         world.store, [RefUpdate("refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T", None, Oid("1" * 40))]
