@@ -84,6 +84,9 @@ def test_name_is_composed_and_file_is_as_on_the_disk(tmp_path: Path) -> None:
     assert plan.name == "é한글"
     assert plan.file == f"docs/plans/000-{decomposed}.md"
     assert read_plan(str(tmp_path), plan) == "Do it."
+    (tmp_path / plan.file).unlink()
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_plan(str(tmp_path), plan)
 
 
 @pytest.mark.parametrize(

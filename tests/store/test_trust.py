@@ -156,6 +156,8 @@ def test_long_one_in_the_user_s_git_config_is_known_by_its_digest(store: Store, 
     assert is_trusted(reopened(store), agent, None)
     assert not is_trusted(reopened(store), {"command": "x" * 301}, None)
     assert [(each.text, each.agent) for each in list_trusted(reopened(store))] == [(digest, None)]
+    with refuses("still-trusted"):
+        untrust_agents(reopened(store), command=digest)
 
 
 def test_relative_path_in_the_user_s_git_config_is_trusted_nowhere(

@@ -11,10 +11,16 @@ from uwf_git.store.trust import describe_command, is_trusted, list_trusted
     "value", ["uwf-mock x", ' "quoted" # ; \\ ', "line\nbreak", "tab\there", "日本", ""]
 )
 def test_value_comes_back_as_it_was_set(value: str, world: World) -> None:
-    set_setting(world.store, "agent", value)
+    told = set_setting(world.store, "agent", value)
     world.reopen()
 
-    assert get_store_setting(world.store, "agent").value == value
+    assert get_store_setting(world.store, "agent") == told
+    assert (told.name, told.value) == ("uwf.agent", value)
+
+
+@pytest.mark.parametrize("value", ["true", "false", "yes", "no", "On", "off", "1", "0"])
+def test_flag_is_set_in_the_words_of_git(value: str, world: World) -> None:
+    assert set_setting(world.store, "fsync", value).value == value
 
 
 def test_what_is_seldom_set_is_listed_once_it_is_set(world: World) -> None:
@@ -33,9 +39,12 @@ def test_what_is_seldom_set_is_listed_once_it_is_set(world: World) -> None:
         ("retries", "often", "bad-retry-setting"),
         ("backoff", "-1", "bad-retry-setting"),
         ("maxBlobSize", "big", "bad-receive-limit"),
+        ("signTimeout", "0", "unfit-setting"),
+        ("format", "xml", "bad-value"),
+        ("recordFiles", "maybe", "bad-value"),
     ],
 )
-def test_number_that_means_nothing_is_refused_when_it_is_set(
+def test_value_that_means_nothing_is_refused_when_it_is_set(
     name: str, value: str, error: str | type[Exception], world: World
 ) -> None:
     with refuses(error):

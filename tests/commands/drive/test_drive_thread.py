@@ -142,6 +142,8 @@ def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
     driven = drive(thread, play, max_steps=max_steps)
 
     assert (driven.stopped, driven.last.status, driven.steps) == ("paused", "paused", 0)
+    assert driven.steered is not None
+    assert driven.steered.reason == "lunch"
 
 
 def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive: Drives) -> None:

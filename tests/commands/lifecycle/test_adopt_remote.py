@@ -155,12 +155,21 @@ def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
     assert is_refused(site.push().failure(), "push-diverged")
 
 
-def test_thread_that_is_being_stepped_stays_where_it_is(sites: Sites) -> None:
+def test_thread_that_is_being_stepped_or_has_work_to_record_stays_where_it_is(
+    sites: Sites,
+) -> None:
     site, _other, thread = sites
-    here, _there = part(sites)
+    here, there = part(sites)
     store, caller = site.world.store, site.world.caller
+    run = Path(store.local_path("run", thread, here))
 
     with lock_thread(store, thread, since_ms=0):
         assert adopt_remote_history(store, caller, thread, kept=here) is None
+    run.mkdir(parents=True)
+    (run / "exit").write_text("0\n")
+    assert adopt_remote_history(store, caller, thread, kept=here) is None
 
     assert site.find(f"threads/{thread}") == here
+    (run / "exit").unlink()
+    assert adopt_remote_history(store, caller, thread, kept=here) == "origin"
+    assert site.find(f"threads/{thread}") == there

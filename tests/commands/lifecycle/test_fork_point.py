@@ -3,10 +3,9 @@ from commands.world import World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.steer import retry_thread
-from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
+from uwf_git.commands.lifecycle.fork import find_fork_point, find_turn_of
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import preserve_commit
 from uwf_git.store.threads.snapshot import Snapshot
@@ -51,9 +50,14 @@ def test_commit_of_another_thread_is_none_of_this_one(world: World, thread: Thre
         find(world, thread, world.snapshot(other).commit.oid)
 
 
-def test_several_are_listed() -> None:
-    error = ambiguous_step(ThreadId("T"), "ab", [Oid("ab1"), Oid("ab2")])
-    assert "ab1, ab2" in error.message
+def test_number_that_kept_work_has_as_well_means_neither(world: World, thread: ThreadId) -> None:
+    kept = world.snapshot(thread).commit
+    world.store.refs.advance(f"refs/threads/{thread}", seen=kept.oid, to=kept.parents[0])
+    world.step(thread)
+    preserve_commit(world.store, thread, kept.oid)
+    with refuses("ambiguous-step") as caught:
+        find(world, thread, "2")
+    assert caught.value.facts["matches"] == [world.snapshot(thread).commit.oid, kept.oid]
 
 
 def turn_of(world: World, thread: ThreadId, role: str) -> Snapshot:

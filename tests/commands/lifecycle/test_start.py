@@ -135,6 +135,16 @@ def test_state_that_cannot_be_stored_is_refused(
     assert list_threads(world.store, archived=False) == []
 
 
+def test_flow_begins_with_its_state_what_was_given_and_its_description(world: World) -> None:
+    for source, prompt in ((FLOW, "A flow."), (FLOW.replace("description: A flow.\n", ""), "flow")):
+        world.put(source)
+        request = StartRequest("flow", None, state={"code": "y"}, limits={"maxSteps": 3})
+        begun = world.snapshot(started(world, request).thread)
+        assert begun.get_present().state == {"code": "y", "kept": True}
+        assert begun.get_start().payload["maxSteps"] == 3
+        assert begun.get_start().payload["prompt"] == prompt
+
+
 def test_thread_carries_all_that_it_reaches(
     world: World, git: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -89,6 +89,20 @@ def test_other_address_is_no_resource(world: World, server: McpServer, end: str)
     assert ask(server, "resources/read", uri=f"uwf://thread/{thread}{end}")["code"] == -32602
     found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.md")
     assert "# Do it." in found["contents"][0]["text"]
+    (found,) = ask(server, "resources/read", uri=f"uwf://thread/{thread}.json")["contents"]
+    assert (found["mimeType"], json.loads(found["text"])["thread"]) == ("application/json", thread)
+
+
+def test_thread_is_paused_and_cancelled_and_nothing_else_is_done(
+    world: World, server: McpServer
+) -> None:
+    thread = world.begun()
+
+    assert call(server, "steer_thread", thread_id=thread, action="stop")["isError"]
+    for action, status in (("pause", "paused"), ("cancel", "killed")):
+        told = call(server, "steer_thread", thread_id=thread, action=action, reason="enough")
+        assert json.loads(told["content"][0]["text"])["status"] == status
+        assert world.snapshot(thread).body == "enough"
 
 
 def test_client_is_told_what_a_call_may_do(server: McpServer) -> None:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from commands.flows import split_checks
 from commands.forging import forge, put_raw_commit, says, tip_of, troubles
 from commands.world import World, fails
 from fresh_store import fresh_store
@@ -28,6 +29,7 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import set_workdir
 
 A, B, ZERO = Oid("a" * 40), Oid("b" * 40), "0" * 40
 
@@ -125,6 +127,38 @@ def test_whatever_uwf_writes_may_be_pushed(busy: World) -> None:
 
 def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
     assert check_received(busy.store, everything(busy)) == []
+
+
+@pytest.mark.parametrize(("kind", "other"), [("threads", "archive"), ("archive", "threads")])
+def test_a_thread_is_refused_where_its_status_does_not_belong(
+    busy: World, kind: str, other: str
+) -> None:
+    for update in everything(busy):
+        if update.name.startswith(f"refs/{kind}/"):
+            moved = update._replace(name=update.name.replace(kind, other))
+            assert [each.name for each in check_received(empty(busy.store), [moved])] == [
+                moved.name
+            ]
+
+
+def test_a_branch_has_the_end_that_its_thread_has_joined(world: World) -> None:
+    split = split_checks(world)
+    branch = split.children[0]
+    active, archive = f"refs/threads/{branch}", f"refs/archive/{branch}"
+    begun = world.snapshot(branch).commit.oid
+    kill_thread(world.store, world.caller, branch, reason="elsewhere")
+    other = tip_of(world.store, archive)
+    world.store.refs.delete(archive, seen=other)
+    world.store.refs.create(active, begun)
+    set_workdir(world.store, branch, str(world.place))
+    split.finish_branches()
+    split.step()
+    store = empty(world.store)
+    store.refs.create(f"refs/threads/{split.thread}", split.tip.commit.oid)
+
+    assert check_received(store, [RefUpdate(archive, None, split.tip.commit.parents[1])]) == []
+    (told,) = check_received(store, [RefUpdate(archive, None, other)])
+    assert "has joined it at" in told.message
 
 
 def test_what_is_missing_is_a_refusal(world: World) -> None:

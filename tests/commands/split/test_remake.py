@@ -15,6 +15,7 @@ from commands.flows import (
 )
 from commands.world import World, replied
 
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.split.commits import (
     Asked,
     Remaking,
@@ -28,6 +29,7 @@ from uwf_git.commands.split.commits import (
 )
 from uwf_git.store.objects.strict import RecentObjects
 from uwf_git.store.oid import Oid
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 
 INNER = """\
@@ -45,6 +47,7 @@ root:
   nodes:
     - {type: workflow, use: inner, output: one}
     - {type: workflow, use: inner, input: {more: "${state.one.words}"}}
+    - {type: workflow, use: plain, input: {more: "${state.one.words}"}}
 """
 
 
@@ -73,6 +76,9 @@ def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:
     with pytest.raises(SplitRefused, match="has no branches"):
         find_split(step)
     assert find_split(at.tip).commit.oid == at.tip.commit.oid
+    pause_thread(world.store, world.caller, at.thread)
+    with pytest.raises(SplitRefused, match="a commit that is no split"):
+        read_split(at.tip)
     with pytest.raises(SplitRefused, match="0/0 is no place at which the flow splits"):
         find_container(step, "0/0")
 
@@ -101,6 +107,7 @@ def test_a_tip_that_began_elsewhere_is_not_joined(world: World) -> None:
 
 def test_a_workflow_begins_as_its_node_says_and_no_other_way(world: World) -> None:
     world.put(INNER)
+    world.put(INNER.replace("inner", "plain").replace("initialState: {from: plain}\n", ""))
     thread = world.begun(OUTER)
     before = world.snapshot(thread)
     assert world.step(thread, plays).status == "split"
@@ -112,8 +119,12 @@ def test_a_workflow_begins_as_its_node_says_and_no_other_way(world: World) -> No
         (told,) = tell(world.store, thread, forged)
         assert told.startswith("the split is not the one that follows, which is ")
 
-    for _ in range(8):
-        if world.snapshot(thread).record.status != "completed":
-            world.step(thread, lambda _turn: replied({"words": "some"}), command="mine")
+    while world.snapshot(thread).record.status != "completed":
+        world.step(thread, lambda _turn: replied({"words": "für"}), command="mine")
     assert_sound(world, thread)
-    assert world.snapshot(thread).record.depth == 2
+    tip = world.snapshot(thread)
+    splits = [at for at in walk_history(world.store, tip.commit.oid) if at.record.event == "split"]
+    begun = [read_split(at).plan.branches[0] for at in splits]
+    more = {"more": "für"}
+    assert [each.initial_state for each in begun] == [more, {"from": "inner", **more}, None]
+    assert [each.prompt for each in begun] == ['{"more": "für"}'] * 2 + ["Do it."]

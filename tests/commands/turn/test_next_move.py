@@ -40,6 +40,14 @@ def test_problem_of_the_next_move_comes_with_its_own_hint(world: World) -> None:
     assert advise(world.store, snapshot, move) == Advice(str(move.problem.hint))
 
 
+def test_limit_that_is_reached_is_told_with_the_command_that_raises_it(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 1}))
+
+    assert advised(world, thread) == ("uwf thread amend --max-steps N", False)
+
+
 def told_of(world: World, thread: ThreadId) -> Advice:
     return advise(world.store, world.snapshot(thread), NextMove())
 

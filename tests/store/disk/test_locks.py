@@ -71,9 +71,11 @@ def test_a_file_removed_just_before_it_was_locked_is_not_taken_for_the_lock(
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", remove_first)
+    opened = len(os.listdir("/proc/self/fd"))
     with hold_lock(str(path), wait=False) as descriptor:
         assert descriptor is not None
         assert os.path.samestat(os.fstat(descriptor), path.stat())
+        assert len(os.listdir("/proc/self/fd")) == opened + 1
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
@@ -160,8 +162,10 @@ def test_a_child_that_is_forked_meanwhile_does_not_keep_a_lock(tmp_path: Path) -
             os.read(reading, 1)
             os._exit(0)
         assert os.read(heard, 1) == b"!"
+        opened = len(os.listdir("/proc/self/fd"))
         with hold_lock(path, wait=False) as again:
             assert again is None
+        assert len(os.listdir("/proc/self/fd")) == opened
     try:
         # The child is there still, for it waits for us.
         with hold_lock(path, wait=False) as again:
@@ -231,16 +235,19 @@ def test_foreign_lock_is_not_broken_for_an_old_marker(
     assert left_behind(tmp_path) == [f"{NAME}.lock"]
 
 
-def test_dead_lock_of_packed_refs_is_broken_by_the_next_lock(
-    tmp_path: Path,
+def test_dead_locks_are_broken_by_the_next_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = tmp_path / "packed-refs.lock"
-    lock.write_text("ours")
-    marker = Path(markers(str(tmp_path)), "packed-refs")
-    marker.parent.mkdir(parents=True)
-    os.link(lock, marker)
+    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
+    folder = Path(markers(str(tmp_path)))
+    folder.mkdir(parents=True)
+    (tmp_path / NAME).parent.mkdir(parents=True)
+    for name in (NAME, "packed-refs"):
+        lock = tmp_path / f"{name}.lock"
+        lock.write_text("ours")
+        os.link(lock, folder / quote(name, safe=""))
     with hold_ref_lock(str(tmp_path), NAME, b"", durable=False):
-        assert not lock.exists()
+        assert {f"{NAME}.lock"} == {each for each in left_behind(tmp_path) if "uwf/" not in each}
 
 
 def test_a_lock_of_packed_refs_held_by_the_living_is_left_alone(tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def test_draft_is_put_as_it_was_shown(ask: Ask, world: World) -> None:
     with refuses("draft-changed"):
         ask("POST", f"/api/drafts/{thread}/put", {"digest": "0" * 64})
     assert not seen["isPut"]
-    ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
+    put = ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
 
     assert ask("GET", f"/api/drafts/{thread}")["isPut"]
-    assert ask("GET", "/api/workflows/letter")["name"] == "letter"
+    assert ask("GET", "/api/workflows/letter")["workflow"] == put["workflow"]
 
 
 def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None:

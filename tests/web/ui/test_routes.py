@@ -188,7 +188,8 @@ def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
     path = f"/api/threads/{thread}"
 
     ask("POST", f"{path}/patch", {"patch": {"tone": "warm"}, "reason": "too cold"})
-    ask("POST", f"{path}/amend", {"limits": {"maxSteps": 3, "maxCost": None}})
+    ask("POST", f"{path}/amend", {"limits": {"maxSteps": 3, "maxCost": None}, "reason": "thrift"})
+    assert world.snapshot(thread).body == "thrift"
 
     seen = ask("GET", path)
     assert "warm" in seen["state"]["html"]
