@@ -184,7 +184,7 @@ def test_status_of_a_thread_is_one_of_a_task(
     assert task["status"] == status
     assert task.get("result", {}).get("isError") is is_error
     assert (task["ttlMs"], task["createdAt"]) == (None, "1970-01-01T00:00:00Z")
-    assert task["lastUpdatedAt"]
+    assert task["lastUpdatedAt"] == "9999-12-31T23:59:59Z"
 
 
 def test_branch_that_asks_is_asked_for_while_others_work() -> None:

@@ -157,6 +157,8 @@ def as_json(value: Any) -> str:
 # no.
 
 _POLL_MS = 2000
+# The last second of the year 9999.
+_LAST_MS = 253_402_300_799_000
 _LONGEST_MESSAGE = 8000
 
 _CONTENT = "content"
@@ -315,4 +317,5 @@ def _parse(value: Any) -> Any:
 
 
 def _render(time_ms: int) -> str:
-    return f"{render_time(time_ms).removesuffix(' UTC').replace(' ', 'T')}Z"
+    """Write a time in ISO 8601; one beyond the calendar as its end."""
+    return f"{render_time(min(time_ms, _LAST_MS)).removesuffix(' UTC').replace(' ', 'T')}Z"
