@@ -1,18 +1,14 @@
-"""Differences: of JSON values by their paths, of texts by lines."""
+"""Differences of JSON values by their paths and of texts by lines, and search in values."""
 
-import json
-import re
-from collections.abc import Iterator, Sequence
-from itertools import takewhile, zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias
 import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import takewhile, zip_longest
+from typing import Any, Literal, NamedTuple, TypeAlias
+
 from uwf_git.engine.masking import MASK, mask
 from uwf_git.errors import BadUsage
-
 
 # Alignment: pair the equal elements of two sequences (longest common subsequence).
 #
@@ -238,6 +234,8 @@ def _range(places: Sequence[int]) -> str:
         return "0,0"
     return f"{places[0] + 1}" if len(places) == 1 else f"{places[0] + 1},{len(places)}"
 
+
+# Search for text in JSON values: places, and one-line excerpts that are masked before cut.
 
 _BEFORE, _AFTER = 40, 80
 _ELLIPSIS = "…"

@@ -407,6 +407,9 @@ NAMES = ("state", "iteration", "prompt", "depth")
 """What every text of a flow may read; within maps their items too."""
 
 
+# Texts of flows: conditions, ``over``, and the templates of inputs and bounds.
+
+
 def check_flow_text(text: FlowText) -> str | None:
     """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
     is_expression = text.kind == "expression"
