@@ -274,7 +274,9 @@ def clean_plans(
     found = find_plan_thread(store, workdir, settings)
     if store is not None and found is not None:
         require_rest(store, found.record.thread)
-    files = [settings.state_file, _find_status_file(found, settings)]
+    named = None if found is None else found.get_present().state.get("statusFile")
+    is_named = isinstance(named, str) and not check_path_below(named)
+    files = [settings.state_file, str(named) if is_named else settings.status_file]
     if with_plans:
         plan_dir = find_plan_dir(found, settings)
         if not os.path.isabs(plan_dir):
@@ -290,13 +292,6 @@ def clean_plans(
     for path in there:
         os.unlink(os.path.join(workdir, path))
     return {"ended": ended, "removed": there}
-
-
-def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
-    """Return the file in which agents leave their reports, or the usual file."""
-    named = None if found is None else found.get_present().state.get("statusFile")
-    is_named = isinstance(named, str) and not check_path_below(named)
-    return str(named) if is_named else settings.status_file
 
 
 def _check_no_link(workdir: str, folder: str) -> None:

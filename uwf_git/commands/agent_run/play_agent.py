@@ -83,7 +83,6 @@ from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import Conflict
 from uwf_git.model.event_folds import first_line
-from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
 from uwf_git.store.store import watch_config
 from uwf_git.store.threads.run_dir import RunDir
@@ -302,28 +301,6 @@ def _is_over_limit(run: RunDir) -> bool:
 _ENDED_BY_SIGNAL = 128
 
 
-def _other_agent_runs(thread: ThreadId, other: str) -> Conflict:
-    return Conflict(
-        f"thread {thread} still has another agent at work: {other}",
-        code="other-agent-runs",
-        hint="step as before, with the same --agent if there was one, to wait for it and "
-        "take its result",
-        thread=thread,
-        agent=other,
-    )
-
-
-def _other_agent_finished(thread: ThreadId, other: str, run_dir: str) -> Conflict:
-    return Conflict(
-        f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
-        code="other-agent-finished",
-        hint="read its files there; `rm -r` of the folder gives it up",
-        thread=thread,
-        agent=other,
-        run_dir=run_dir,
-    )
-
-
 def agent_player(
     on_stderr: OnOutput | None, *, on_stdout: OnOutput | None = None, on_tick: OnTick = lambda: None
 ) -> Player:
@@ -431,9 +408,23 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     run = turn.run_dir
     other = find_player(run)[1] or "unknown"
     if is_alive:
-        raise _other_agent_runs(turn.thread, other)
+        raise Conflict(
+            f"thread {turn.thread} still has another agent at work: {other}",
+            code="other-agent-runs",
+            hint="step as before, with the same --agent if there was one, to wait for it and "
+            "take its result",
+            thread=turn.thread,
+            agent=other,
+        )
     if is_finished(run):
-        raise _other_agent_finished(turn.thread, other, run.path)
+        raise Conflict(
+            f"thread {turn.thread} has unrecorded work of another agent, {other}, in {run.path}",
+            code="other-agent-finished",
+            hint="read its files there; `rm -r` of the folder gives it up",
+            thread=turn.thread,
+            agent=other,
+            run_dir=run.path,
+        )
     run.begin(describe_turn(turn))
 
 

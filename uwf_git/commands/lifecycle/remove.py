@@ -167,15 +167,6 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
 # the next fetch.
 
 
-def _agent_still_runs(thread: ThreadId) -> Conflict:
-    return Conflict(
-        f"an agent of thread {thread} is still at work",
-        code="agent-still-runs",
-        hint="try again when it has ended",
-        thread=thread,
-    )
-
-
 class Removed(NamedTuple):
     removal: Removal
     remotes: list[str]
@@ -195,7 +186,12 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             raise HeadMoved(thread)
         runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
         if any(isinstance(read_state(run), RunAlive) for run in runs):
-            raise _agent_still_runs(thread)
+            raise Conflict(
+                f"an agent of thread {thread} is still at work",
+                code="agent-still-runs",
+                hint="try again when it has ended",
+                thread=thread,
+            )
         work = None
         if parent is not None:
             work = forget_work(store, caller.environ, thread=thread, parent=parent)

@@ -326,16 +326,8 @@ class _Received:
 
     def drop_refused(self, incoming: Incoming) -> Judged:
         """Drop the refs whose objects did not all arrive, or do not pass the checks."""
-        refused = self._find_incomplete(incoming)
-        self._drop(refused)
-        received = self.store._replace(objects=incoming.objects)
-        judged = judge_fetched(received, self.here, self.wanted)
-        self._drop(judged.refused)
-        return judged._replace(refused=[*refused, *judged.refused])
-
-    def _find_incomplete(self, incoming: Incoming) -> list[Reconciled]:
         whole: set[Needed] = set()
-        incomplete = []
+        refused = []
         had, heads = self.had(), heads_of_store(self.store._replace(objects=incoming.objects))
         had |= list_beginnings(incoming.objects, self.wanted.values(), had, heads)
         for (kind, name), oid in self.wanted.items():
@@ -345,8 +337,12 @@ class _Received:
                 ref = f"refs/{kind}/{name}"
                 finding = Finding(error.message, "see `git fsck` there", ref, oid)
                 here = self.here.find(kind, name)
-                incomplete.append(Reconciled("refused", ref, here, oid, finding))
-        return incomplete
+                refused.append(Reconciled("refused", ref, here, oid, finding))
+        self._drop(refused)
+        received = self.store._replace(objects=incoming.objects)
+        judged = judge_fetched(received, self.here, self.wanted)
+        self._drop(judged.refused)
+        return judged._replace(refused=[*refused, *judged.refused])
 
     def _drop(self, refused: Iterable[Reconciled]) -> None:
         for each in refused:

@@ -67,17 +67,6 @@ _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference alrea
 _ATOMIC_FAILED = "atomic transaction failed"
 
 
-def _fetch_first(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
-    refs = [each.ref for each in left]
-    return Conflict(
-        f"{remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
-        code="fetch-first",
-        hint=f"`uwf fetch {remote.name}` brings it here; then push again",
-        remote=remote.name,
-        refs=refs,
-    )
-
-
 def _push_diverged(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
     first = left[0]
     refs = [each.ref for each in left]
@@ -146,7 +135,14 @@ class Pushed(NamedTuple):
         if diverged := self.standing("diverged"):
             return _push_diverged(self.remote, diverged)
         if newer := self.standing("fetch-first"):
-            return _fetch_first(self.remote, newer)
+            refs = [each.ref for each in newer]
+            return Conflict(
+                f"{self.remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
+                code="fetch-first",
+                hint=f"`uwf fetch {self.remote.name}` brings it here; then push again",
+                remote=self.remote.name,
+                refs=refs,
+            )
         return None
 
 

@@ -189,15 +189,6 @@ def _has_parent(store: Store, arrival: Arrival) -> bool:
 ReconcileEvent = Literal["unchanged", "created", "moved", "archived", "diverged", "refused"]
 
 
-def _run_unrecorded(thread: ThreadId) -> Conflict:
-    return Conflict(
-        f"thread {thread} has a finished run that is not recorded yet",
-        code="run-unrecorded",
-        hint=f"`uwf thread step {thread}` records it",
-        thread=thread,
-    )
-
-
 class Reconciled(NamedTuple):
     event: ReconcileEvent
     ref: str
@@ -328,7 +319,12 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
     if is_finished(get_run_dir(store, head.thread, snapshot.turn_start)):
-        raise _run_unrecorded(head.thread)
+        raise Conflict(
+            f"thread {head.thread} has a finished run that is not recorded yet",
+            code="run-unrecorded",
+            hint=f"`uwf thread step {head.thread}` records it",
+            thread=head.thread,
+        )
 
 
 def _find_first(store: Store, arrival: Arrival) -> Finding | None:

@@ -3,6 +3,7 @@
 import difflib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -122,15 +123,6 @@ def _no_such_version(name: str, what: str) -> Refused:
     )
 
 
-def _ambiguous_version(text: str, matches: list[str]) -> Refused:
-    return Refused(
-        f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
-        code="ambiguous-version",
-        hint="give more of the hash",
-        matches=matches,
-    )
-
-
 def get_newest(store: Store, text: str) -> Version:
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
@@ -150,7 +142,9 @@ def get_present(store: Store, text: str) -> Version:
 
 def choose_version(name: str, versions: Sequence[Version], text: str) -> Version:
     """Return the newest of *versions* that *text* names: a prefix of a hash or of a commit."""
-    prefix = _node_prefix(text)
+    prefix = None
+    with suppress(NotANodeHash):
+        prefix = parse_node_prefix(text)
     found: dict[str, Version] = {}
     for version in versions:
         if prefix is not None and version.workflow.startswith(prefix):
@@ -160,15 +154,14 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
     if not found:
         raise _no_such_version(name, f"no version {text[:60]!r}")
     if len(found) > 1:
-        raise _ambiguous_version(text, sorted(found))
+        matches = sorted(found)
+        raise Refused(
+            f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
+            code="ambiguous-version",
+            hint="give more of the hash",
+            matches=matches,
+        )
     return found.popitem()[1]
-
-
-def _node_prefix(text: str) -> str | None:
-    try:
-        return parse_node_prefix(text)
-    except NotANodeHash:
-        return None
 
 
 class RolledBack(NamedTuple):
@@ -325,7 +318,14 @@ def list_history(store: Store, name: str, *, limit: int | None = None) -> list[d
     versions, damage = _read(store, get_newest(store, name))
     count = len(versions) if limit is None else min(limit, len(versions))
     # One more than the limit: a row compares with the version before it.
-    contents = [_read_contents(store, version) for version in versions[: count + 1]]
+    contents: list[Contents | StoreDamaged] = []
+    for version in versions[: count + 1]:
+        try:
+            closure = tuple(_closure(store, version))
+            described = describe_workflow(parse_workflow(closure[0]), closure)
+            contents.append(Contents(described, read_sources(store.objects, version.commit)))
+        except StoreDamaged as error:
+            contents.append(error)
     rows = [_row(versions, contents, at) for at in range(count)]
     if damage is not None:
         rows.append({"error": damage})
@@ -382,15 +382,6 @@ def _restored(versions: list[Version], at: int) -> str | None:
         ),
         None,
     )
-
-
-def _read_contents(store: Store, version: Version) -> Contents | StoreDamaged:
-    try:
-        closure = tuple(_closure(store, version))
-        described = describe_workflow(parse_workflow(closure[0]), closure)
-        return Contents(described, read_sources(store.objects, version.commit))
-    except StoreDamaged as error:
-        return error
 
 
 def _closure(store: Store, version: Version) -> Iterator[Any]:
