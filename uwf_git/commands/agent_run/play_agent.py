@@ -258,8 +258,12 @@ def wait_for_orphan(
 
 
 def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
-    left_s = None if timeout_s is None else timeout_s - _find_age_s(run)
-    deadline = None if left_s is None else time.monotonic() + left_s
+    deadline = None
+    if timeout_s is not None:
+        start_ms = find_run_start_ms(run.path)
+        # Without a pid file its shell has only just begun.
+        age_s = 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
+        deadline = time.monotonic() + timeout_s - age_s
     for tick in count():
         state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.
@@ -277,12 +281,6 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
             return "timed-out"
         time.sleep(_TICK_S)
     return None
-
-
-def _find_age_s(run: RunDir) -> float:
-    start_ms = find_run_start_ms(run.path)
-    # Without a pid file its shell has only just begun.
-    return 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
 
 
 def _is_over_limit(run: RunDir) -> bool:

@@ -178,20 +178,15 @@ def patch_thread(
         raise _bad_patch("is empty")
 
     def build(snapshot: Snapshot) -> NewCommit:
-        _check_flow_state(snapshot, patch)
+        if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is not None:
+            state = merge_patch(dict(snapshot.get_present().state), dict(patch))
+            problem = find_patch_problem(patch) or find_state_problem(state)
+            if problem is not None:
+                raise _bad_patch(f"cannot be applied: {problem}")
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
         return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)
-
-
-def _check_flow_state(snapshot: Snapshot, patch: Mapping[str, Any]) -> None:
-    if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is None:
-        return
-    state = merge_patch(dict(snapshot.get_present().state), dict(patch))
-    problem = find_patch_problem(patch) or find_state_problem(state)
-    if problem is not None:
-        raise _bad_patch(f"cannot be applied: {problem}")
 
 
 # Stop a thread: pause it, before its next step or at once, or end it; agents are stopped.

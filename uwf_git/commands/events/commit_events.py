@@ -130,7 +130,15 @@ class EventReader:
         if record.event == "start":
             return happened._replace(time_ms=present.started_at)
         if record.event == "wait":
-            return self._read_wait(snapshot, happened)
+            role = snapshot.record.role
+            if role is None or not snapshot.commit.parents:
+                raise damaged_commit(snapshot.commit.oid, "waits without a role")
+            base = self._read_base(snapshot)
+            turn = describe_turn(
+                base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
+            )
+            question = {"question": snapshot.body} if snapshot.body else {}
+            return happened._replace(turn=self._add_state(turn, base), more=question)
         if record.event in {"split", "join"}:
             return _read_branches(self._store, snapshot, happened)
         signal = signal_of(record)
@@ -189,17 +197,6 @@ class EventReader:
             is_new_turn=not (was_waiting and is_answer),
             time_ms=node.timestamp if "startedAt" in node.payload else happened.time_ms,
         )
-
-    def _read_wait(self, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
-        role = snapshot.record.role
-        if role is None or not snapshot.commit.parents:
-            raise damaged_commit(snapshot.commit.oid, "waits without a role")
-        base = self._read_base(snapshot)
-        turn = describe_turn(
-            base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
-        )
-        question = {"question": snapshot.body} if snapshot.body else {}
-        return happened._replace(turn=self._add_state(turn, base), more=question)
 
     def _read_base(self, snapshot: Snapshot) -> Moment:
         """Return the commit after which the turn began that *snapshot* ended (not a first one)."""

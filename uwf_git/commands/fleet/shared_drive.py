@@ -263,7 +263,7 @@ class SharedDrive:
             self._held = held
             self._follow()
             claims = list_claims(self._hub.look()) if and_branches else {}
-            for branch in list_present_descendants(self._store, self._thread) if claims else ():
+            for branch in list(list_present_descendants(self._store, self._thread)):
                 if branch in claims:
                     taken.callback(keeper.release, keeper.take(branch, on_look=lambda _refs: None))
             if share.project is not None:
@@ -506,19 +506,15 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     elif not workdir:
         workdir = os.path.join(folder, "work", thread)
         os.makedirs(workdir, exist_ok=True)
-    return Worker(_open_clone(job.hub, folder, environ), workdir, share)
-
-
-def _open_clone(hub: str, folder: str, environ: Mapping[str, str]) -> Store:
-    digest = hashlib.sha256(hub.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(job.hub.encode()).hexdigest()[:16]
     path = os.path.join(folder, "hubs", f"{digest}.git")
     store = create_store(path, environ=environ)
     if not any(each.name == ORIGIN for each in list_remotes(store.config)):
         # Another worker of this machine may do the same.
         with suppress(Refused):
-            add_remote(store, ORIGIN, hub, cwd=os.getcwd())
+            add_remote(store, ORIGIN, job.hub, cwd=os.getcwd())
         store = open_store(path, environ=environ)
-    return store
+    return Worker(store, workdir, share)
 
 
 def _now_ms() -> int:

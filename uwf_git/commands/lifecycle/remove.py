@@ -50,20 +50,6 @@ from uwf_git.store.threads.snapshot import read_snapshot
 _SHOWN = 3
 
 
-def _thread_still_active(thread: ThreadId, *, is_damaged: bool) -> Refused:
-    damaged = ", damaged" if is_damaged else ""
-    ref = ACTIVE + thread
-    return Refused(
-        f"thread {thread} is active{damaged}, and only archived threads can be removed",
-        # A damaged thread cannot be killed.
-        hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
-        if is_damaged
-        else f"end it first: `uwf thread kill {thread} -m …`",
-        thread=thread,
-        code="thread-still-active",
-    )
-
-
 class Removal(NamedTuple):
     thread: ThreadId
     commit: Oid
@@ -96,7 +82,17 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 def get_archived(store: Store, thread: ThreadId) -> Head:
     head = get_head(store, thread)
     if not head.archived:
-        raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
+        is_damaged = _plan(store, head).status == DAMAGED
+        raise Refused(
+            f"thread {thread} is active{', damaged' if is_damaged else ''}, and only archived "
+            "threads can be removed",
+            # A damaged thread cannot be killed.
+            hint=f"`git update-ref -d {ACTIVE + thread}` in the store gives it up as it is"
+            if is_damaged
+            else f"end it first: `uwf thread kill {thread} -m …`",
+            thread=thread,
+            code="thread-still-active",
+        )
     return head
 
 

@@ -216,11 +216,9 @@ def reconcile_thread(
         sides = read_sides(store, remote, thread)
         if sides.archived is not None:
             return _reconcile_archived(store, thread, sides, sides.archived)
-        if sides.there_archived is not None:
-            arrival = Arrival(thread, sides.active, sides.there_archived, archived=True)
-            return _reconcile_arrival(store, arrival, passed)
-        if sides.there_active is not None:
-            arrival = Arrival(thread, sides.active, sides.there_active, archived=False)
+        there = sides.there_archived or sides.there_active
+        if there is not None:
+            arrival = Arrival(thread, sides.active, there, archived=there == sides.there_archived)
             return _reconcile_arrival(store, arrival, passed)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ACTIVE + thread)

@@ -7,6 +7,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
@@ -301,14 +302,8 @@ def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
     """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
     from uwf_git.model.definition.definition import UsedWorkflow  # noqa: PLC0415 (few threads use any)
 
-    known: dict[str, UsedWorkflow | str] = {}
-
+    @cache
     def find(name: str) -> UsedWorkflow | str:
-        if name not in known:
-            known[name] = find_first(name)
-        return known[name]
-
-    def find_first(name: str) -> UsedWorkflow | str:
         if name in users:
             return f"workflow {name} cannot contain itself: {' uses '.join((*users, name))}"
         try:
