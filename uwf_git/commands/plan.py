@@ -358,7 +358,10 @@ class StopWatch:
                 # Its agent has ended.
                 return play(turn)
             given = {} if hook is None else {HOOK_VARIABLE: f"{turn.thread}:{hook}"}
-            self._begin(turn, find_phase())
+            self._recorded, self._step_dir = 0, turn.run_dir.step_dir
+            at_work = TurnAtWork(turn.thread, turn.snapshot.record.node, find_phase())
+            # The last, since the server may tell of a stop as soon as the turn is known.
+            self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
             try:
                 return play(
                     turn._replace(environ={**turn.environ, **given}, may_end=self._grace.is_over)
@@ -367,12 +370,6 @@ class StopWatch:
                 self._grace.begin(None)
 
         return play_attended
-
-    def _begin(self, turn: Turn, phase: str) -> None:
-        self._recorded, self._step_dir = 0, turn.run_dir.step_dir
-        at_work = TurnAtWork(turn.thread, turn.snapshot.record.node, phase)
-        # The last, since the server may tell of a stop as soon as the turn is known.
-        self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
 
     def _take(self, notice: Notice) -> None:
         step_dir = self._step_dir

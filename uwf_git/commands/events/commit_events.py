@@ -183,7 +183,10 @@ class EventReader:
             happened = happened._replace(error=error["message"], more=more)
         else:
             node = check_type(head, STEP)
-            happened = _add_rejection(happened, node)
+            if happened.has_failed:
+                # Its verdict has ended the last try.
+                told = describe_rejection(node.payload["role"], node.payload["meta"])
+                happened = happened._replace(error=told, more={"errorKind": "rejected"})
         base = self._read_base(snapshot)
         started_ms = node.payload.get("startedAt", happened.time_ms)
         turn = describe_turn(
@@ -203,14 +206,6 @@ class EventReader:
         before = self._look(snapshot.commit.parents[0])
         oid = before.snapshot.turn_start
         return before if oid == before.snapshot.commit.oid else self._look(oid)
-
-
-def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
-    """Return the facts of a *step*, with the reason if its verdict ended the last try."""
-    if not happened.has_failed:
-        return happened
-    told = describe_rejection(step.payload["role"], step.payload["meta"])
-    return happened._replace(error=told, more={"errorKind": "rejected"})
 
 
 def describe_turn(

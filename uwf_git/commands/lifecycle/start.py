@@ -221,15 +221,8 @@ def list_startable(store: Store) -> list[dict[str, Any]]:
     for file in list_shipped():
         if file.name not in taken:
             found = find_shipped_workflow(store, file.name).workflow
-            rows.append(
-                {
-                    "name": file.name,
-                    "workflow": found.hash,
-                    "description": found.description,
-                    "isShipped": True,
-                    "problem": None,
-                }
-            )
+            told = {"workflow": found.hash, "description": found.description}
+            rows.append({"name": file.name, **told, "isShipped": True, "problem": None})
     return rows
 
 

@@ -315,7 +315,13 @@ def _compare_values(
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """List the versions of the workflow *name*, also removals, newest first."""
-    versions, damage = _read(store, get_newest(store, name))
+    versions: list[Version] = []
+    damage = None
+    try:
+        for version in walk_versions(store, get_newest(store, name)):
+            versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
+    except StoreDamaged as error:
+        damage = error.message
     count = len(versions) if limit is None else min(limit, len(versions))
     # One more than the limit: a row compares with the version before it.
     contents: list[Contents | StoreDamaged] = []
@@ -330,17 +336,6 @@ def list_history(store: Store, name: str, *, limit: int | None = None) -> list[d
     if damage is not None:
         rows.append({"error": damage})
     return rows[:limit]
-
-
-def _read(store: Store, newest: Version) -> tuple[list[Version], str | None]:
-    """Return the versions down to the first or to a damaged one, and the damage."""
-    versions: list[Version] = []
-    try:
-        for version in walk_versions(store, newest):
-            versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
-    except StoreDamaged as error:
-        return versions, error.message
-    return versions, None
 
 
 def _row(
@@ -360,28 +355,17 @@ def _row(
     if reason:
         row["reason"] = reason
     if version.event == ROLLBACK:
-        restored = _restored(versions, at)
+        # The newest version with the same tree.
+        older = (each for each in versions[at + 1 :] if not each.is_removed)
+        restored = next((each for each in older if each.commit.tree == commit.tree), None)
         if restored is not None:
-            row["restored"] = restored
+            row["restored"] = restored.commit.oid
     if isinstance(content, StoreDamaged):
         return {**row, "error": content.message}
     before = contents[at + 1] if at + 1 < len(contents) else None
     if isinstance(before, Contents):
         row["changes"] = [each._asdict() for each in compare_versions(before, content)]
     return row
-
-
-def _restored(versions: list[Version], at: int) -> str | None:
-    """Return the commit of the version that a rollback restored: the newest with the same tree."""
-    tree = versions[at].commit.tree
-    return next(
-        (
-            each.commit.oid
-            for each in versions[at + 1 :]
-            if each.commit.tree == tree and not each.is_removed
-        ),
-        None,
-    )
 
 
 def _closure(store: Store, version: Version) -> Iterator[Any]:
