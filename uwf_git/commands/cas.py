@@ -275,8 +275,6 @@ def _raw(node: Node) -> bytes | None:
 
 _MIB = 1024 * 1024
 
-_Found = list[tuple[str, str]]
-
 
 def check_payload(type_node: Node, payload: Any) -> None:
     problems = find_problems(type_node, payload)
@@ -302,34 +300,27 @@ def check_payload(type_node: Node, payload: Any) -> None:
 def find_problems(type_node: Node, payload: Any) -> list[Problem]:
     """List where *payload* does not fit *type_node*; if that is the meta-schema, as a schema."""
     schema = type_node.payload
-    if not type_node.is_self_typed and _is_plain(schema, payload):
-        return []
+    with suppress(RecursionError):
+        if not type_node.is_self_typed and is_plainly_valid(schema, payload):
+            return []
     # jsonschema takes 90 ms to import, which a plainly valid payload saves.
     from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (see above)
 
-    def check() -> _Found:
+    def check() -> list[tuple[str, str]]:
         found = check_schema(payload) if type_node.is_self_typed else []
         return [(each.path, each.message) for each in found or check_value(schema, payload)]
 
     # The payload of a meta-schema is a foreign schema; checking it compiles its patterns.
-    is_ours = type_node.hash in BUILTIN and not type_node.is_self_typed
-    found = check() if is_ours else _check_limited(check, size_bytes=len(encode([schema, payload])))
+    if type_node.hash in BUILTIN and not type_node.is_self_typed:
+        found = check()
+    else:
+        size_bytes = len(encode([schema, payload]))
+        # 13 MB of small records take 6 s on a slow machine; a small payload gets little time.
+        seconds = 1 + size_bytes // _MIB
+        memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
+        limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
+        found = run_limited(check, limits=limits, what="the check against the schema")
     return [Problem(path, message) for path, message in found]
-
-
-def _is_plain(schema: Any, payload: Any) -> bool:
-    with suppress(RecursionError):
-        return is_plainly_valid(schema, payload)
-    return False
-
-
-def _check_limited(check: Callable[[], _Found], *, size_bytes: int) -> _Found:
-    # 13 MB of small records take 6 s on a slow machine; a small payload gets little time.
-    seconds = 1 + size_bytes // _MIB
-    memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
-    limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
-    found: _Found = run_limited(check, limits=limits, what="the check against the schema")
-    return found
 
 
 # `json-cas put`: a node goes to refs/cas/nodes with all nodes that it reaches.

@@ -124,7 +124,19 @@ _PARTS = ("allOf", "anyOf", "oneOf")
 def find_unset(findings: Findings, definition: Definition, *, root: DocumentPath) -> None:
     """Add a finding for each field that is read and that nothing sets; *root* is the flow's."""
     if definition.flow is None:
-        _check_graph(findings, definition)
+        for source, ways in definition.graph.items():
+            conditions = [way.condition or "" for way in ways]
+            # A member of the role's own meta is a warning of the validator.
+            asked = [found for each in conditions for found in _HISTORY.findall(each)]
+            for name, field in dict.fromkeys(asked):
+                role = definition.roles.get(name)
+                known = None if role is None else _list_fields(role.output_schema)
+                if known is not None and field not in known:
+                    findings.add(
+                        ("roles", name),
+                        f"a condition after {source} reads meta.{field} of {name}, which its "
+                        f"outputSchema does not have; {suggestion(field, known)}",
+                    )
     elif definition.flow.language != "jsonata":
         _check_flow(findings, definition, definition.flow, root)
 
@@ -135,22 +147,6 @@ def find_path(place: str, root: DocumentPath) -> DocumentPath:
     for part in place.split("/")[1:]:
         path = (*path, "else" if part.startswith("e") else "nodes", int(part.removeprefix("e")))
     return path
-
-
-def _check_graph(findings: Findings, definition: Definition) -> None:
-    for source, ways in definition.graph.items():
-        conditions = [way.condition or "" for way in ways]
-        # A member of the role's own meta is a warning of the validator.
-        asked = [found for each in conditions for found in _HISTORY.findall(each)]
-        for name, field in dict.fromkeys(asked):
-            role = definition.roles.get(name)
-            known = None if role is None else _list_fields(role.output_schema)
-            if known is not None and field not in known:
-                findings.add(
-                    ("roles", name),
-                    f"a condition after {source} reads meta.{field} of {name}, which its "
-                    f"outputSchema does not have; {suggestion(field, known)}",
-                )
 
 
 def _check_flow(

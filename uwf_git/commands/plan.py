@@ -274,7 +274,9 @@ def clean_plans(
     found = find_plan_thread(store, workdir, settings)
     if store is not None and found is not None:
         require_rest(store, found.record.thread)
-    files = [settings.state_file, _find_status_file(found, settings)]
+    named = None if found is None else found.get_present().state.get("statusFile")
+    is_named = isinstance(named, str) and not check_path_below(named)
+    files = [settings.state_file, str(named) if is_named else settings.status_file]
     if with_plans:
         plan_dir = find_plan_dir(found, settings)
         if not os.path.isabs(plan_dir):
@@ -290,13 +292,6 @@ def clean_plans(
     for path in there:
         os.unlink(os.path.join(workdir, path))
     return {"ended": ended, "removed": there}
-
-
-def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
-    """Return the file in which agents leave their reports, or the usual file."""
-    named = None if found is None else found.get_present().state.get("statusFile")
-    is_named = isinstance(named, str) and not check_path_below(named)
-    return str(named) if is_named else settings.status_file
 
 
 def _check_no_link(workdir: str, folder: str) -> None:
@@ -363,7 +358,10 @@ class StopWatch:
                 # Its agent has ended.
                 return play(turn)
             given = {} if hook is None else {HOOK_VARIABLE: f"{turn.thread}:{hook}"}
-            self._begin(turn, find_phase())
+            self._recorded, self._step_dir = 0, turn.run_dir.step_dir
+            at_work = TurnAtWork(turn.thread, turn.snapshot.record.node, find_phase())
+            # The last, since the server may tell of a stop as soon as the turn is known.
+            self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
             try:
                 return play(
                     turn._replace(environ={**turn.environ, **given}, may_end=self._grace.is_over)
@@ -372,12 +370,6 @@ class StopWatch:
                 self._grace.begin(None)
 
         return play_attended
-
-    def _begin(self, turn: Turn, phase: str) -> None:
-        self._recorded, self._step_dir = 0, turn.run_dir.step_dir
-        at_work = TurnAtWork(turn.thread, turn.snapshot.record.node, phase)
-        # The last, since the server may tell of a stop as soon as the turn is known.
-        self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
 
     def _take(self, notice: Notice) -> None:
         step_dir = self._step_dir

@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from refusing import refuses
 
 from uwf_git.commands.turn.bind_roles import (
-    LaidOver,
     TypedAgent,
     find_missing_programs,
     lay_over,
@@ -47,15 +47,15 @@ def test_command_replaces_an_agent_unless_its_settings_are_kept() -> None:
     base = {"command": "old", "timeout": 3}
     typed = [TypedAgent(None, {"command": "new"}), TypedAgent("r", {"retries": 1})]
 
-    def laid(*, keeps: bool) -> LaidOver:
+    def laid(*, keeps: bool) -> tuple[dict[str, Any], bool]:
         return lay_over("r", base, typed, may_run=False, keeps=keeps)
 
-    assert laid(keeps=False) == LaidOver({"command": "new", "retries": 1}, is_own=True)
+    assert laid(keeps=False) == ({"command": "new", "retries": 1}, True)
     kept = {"command": "new", "timeout": 3, "retries": 1}
-    assert laid(keeps=True) == LaidOver(kept, is_own=True)
+    assert laid(keeps=True) == (kept, True)
     only = [TypedAgent("r", {"retries": 1})]
-    assert not lay_over("r", base, only, may_run=False, keeps=True).is_own
-    assert lay_over("r", base, only, may_run=True, keeps=True).is_own
+    assert not lay_over("r", base, only, may_run=False, keeps=True)[1]
+    assert lay_over("r", base, only, may_run=True, keeps=True)[1]
 
 
 def test_settings_need_a_command_to_be_laid_over() -> None:

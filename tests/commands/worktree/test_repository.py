@@ -32,7 +32,7 @@ def project(tmp_path: Path, git: Git) -> Path:
 
 def test_a_variable_of_git_does_not_lead_to_another_repository(project: Path) -> None:
     environ = {**os.environ, "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/"}
-    assert find_origin(environ, str(project)).repository == str(project / ".git")
+    assert find_origin(environ, str(project), at="").repository == str(project / ".git")
 
 
 def test_changes_are_told_by_name(project: Path, git: Git) -> None:
@@ -41,7 +41,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
         (project / f"new {number}").touch()
 
     with refuses("not-clean") as raised:
-        find_origin(os.environ, str(project / "part"))
+        find_origin(os.environ, str(project / "part"), at="")
 
     assert raised.value.facts["changed"][:3] == ["part/file", "part/moved", "new 0"]
     assert raised.value.message.endswith(": part/file, part/moved, new 0 and 3 more")
@@ -50,7 +50,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
 
 def test_a_git_directory_is_no_work_tree(project: Path) -> None:
     with refuses("not-isolated", match="it is not in a work tree"):
-        find_origin(os.environ, str(project / ".git"))
+        find_origin(os.environ, str(project / ".git"), at="")
 
 
 def test_a_commit_is_nobodys(project: Path, git: Git) -> None:

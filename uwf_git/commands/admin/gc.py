@@ -115,19 +115,15 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     with suppress(LockingUnsupported):
         if is_due or not is_quick(union):
             if claim_start(store):
-                _start_background(store, environ)
+                argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
+                argv += ["--format=json", "--repo", store.path]
+                try:
+                    start_background_program(argv, environ)
+                except ProgramFailed as error:
+                    write_gc_log(store, str(error))
         elif union:
             unite_packs(store)
     return told
-
-
-def _start_background(store: Store, environ: Mapping[str, str]) -> None:
-    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
-    argv += ["--format=json", "--repo", store.path]
-    try:
-        start_background_program(argv, environ)
-    except ProgramFailed as error:
-        write_gc_log(store, str(error))
 
 
 def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:

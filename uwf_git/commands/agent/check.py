@@ -89,7 +89,10 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
             f"{PERSON}`; their threads wait for `uwf thread answer`",
             agent=PERSON,
         )
-    command = _with_absolute_path(request.command, caller.cwd)
+    command = request.command
+    program, *arguments = split_command(command)
+    if "/" in program and not os.path.isabs(program):
+        command = shlex.join([os.path.abspath(os.path.join(caller.cwd, program)), *arguments])
     word = f"uwf-{request.thread[-6:].lower()}"
     with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
         workdir = os.path.join(folder, "work")
@@ -160,10 +163,3 @@ def _describe(played: Played, word: str) -> AgentCheck:
         prompt_characters=len(played.left.prompt),
         heard=word in reply.content,
     )
-
-
-def _with_absolute_path(command: str, cwd: str) -> str:
-    program, *words = split_command(command)
-    if "/" not in program or os.path.isabs(program):
-        return command
-    return shlex.join([os.path.abspath(os.path.join(cwd, program)), *words])

@@ -53,15 +53,6 @@ def _no_agent_selected(problem: str) -> BadUsage:
     )
 
 
-def _no_such_agent(place: str, agents: Agents) -> Refused:
-    commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
-    return Refused(
-        f"{place} has no such agent",
-        code="no-such-agent",
-        hint=f"its agents are: {commands}" if agents else "it names none",
-    )
-
-
 def trust(store: Store, selection: AgentSelection) -> Agents:
     agents = select_agents(store, selection)
     trust_agents(store, agents, _directory_of(store, selection))
@@ -107,7 +98,12 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
         return [{"command": command}]
     chosen = [agent for agent in agents if command in (None, agent["command"])]
     if not chosen:
-        raise _no_such_agent(place, agents)
+        commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
+        raise Refused(
+            f"{place} has no such agent",
+            code="no-such-agent",
+            hint=f"its agents are: {commands}" if agents else "it names none",
+        )
     return chosen
 
 

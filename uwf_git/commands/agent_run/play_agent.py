@@ -81,7 +81,6 @@ from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import Conflict
 from uwf_git.model.event_folds import first_line
-from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
 from uwf_git.store.store import watch_config
 from uwf_git.store.threads.run_dir import RunDir
@@ -257,8 +256,12 @@ def wait_for_orphan(
 
 
 def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
-    left_s = None if timeout_s is None else timeout_s - _find_age_s(run)
-    deadline = None if left_s is None else time.monotonic() + left_s
+    deadline = None
+    if timeout_s is not None:
+        start_ms = find_run_start_ms(run.path)
+        # Without a pid file its shell has only just begun.
+        age_s = 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
+        deadline = time.monotonic() + timeout_s - age_s
     for tick in count():
         state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.
@@ -278,12 +281,6 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
     return None
 
 
-def _find_age_s(run: RunDir) -> float:
-    start_ms = find_run_start_ms(run.path)
-    # Without a pid file its shell has only just begun.
-    return 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
-
-
 def _is_over_limit(run: RunDir) -> bool:
     for name in (STDOUT, STDERR):
         with suppress(FileNotFoundError):
@@ -298,28 +295,6 @@ def _is_over_limit(run: RunDir) -> bool:
 # work to the next one.
 
 _ENDED_BY_SIGNAL = 128
-
-
-def _other_agent_runs(thread: ThreadId, other: str) -> Conflict:
-    return Conflict(
-        f"thread {thread} still has another agent at work: {other}",
-        code="other-agent-runs",
-        hint="step as before, with the same --agent if there was one, to wait for it and "
-        "take its result",
-        thread=thread,
-        agent=other,
-    )
-
-
-def _other_agent_finished(thread: ThreadId, other: str, run_dir: str) -> Conflict:
-    return Conflict(
-        f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
-        code="other-agent-finished",
-        hint="read its files there; `rm -r` of the folder gives it up",
-        thread=thread,
-        agent=other,
-        run_dir=run_dir,
-    )
 
 
 def agent_player(
@@ -429,9 +404,23 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     run = turn.run_dir
     other = find_player(run)[1] or "unknown"
     if is_alive:
-        raise _other_agent_runs(turn.thread, other)
+        raise Conflict(
+            f"thread {turn.thread} still has another agent at work: {other}",
+            code="other-agent-runs",
+            hint="step as before, with the same --agent if there was one, to wait for it and "
+            "take its result",
+            thread=turn.thread,
+            agent=other,
+        )
     if is_finished(run):
-        raise _other_agent_finished(turn.thread, other, run.path)
+        raise Conflict(
+            f"thread {turn.thread} has unrecorded work of another agent, {other}, in {run.path}",
+            code="other-agent-finished",
+            hint="read its files there; `rm -r` of the folder gives it up",
+            thread=turn.thread,
+            agent=other,
+            run_dir=run.path,
+        )
     run.begin(describe_turn(turn))
 
 

@@ -126,7 +126,9 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
     played = turn.answered
     if played is None or played.reply is None:
         raise ValueError("there is no answer to check")  # a bug of the caller
-    stop_checks(turn.run_dir)
+    # Those that an engine which died left running.
+    for check in turn.run_dir.list_checks():
+        stop_run(check.path, check.alive, grace_s=DEFAULT_GRACE_S, is_held=check.is_alive)
     os.makedirs(turn.run_dir.step_dir, exist_ok=True)
     document = {"role": turn.role, "meta": played.reply.meta, "content": played.reply.content}
     content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
@@ -152,12 +154,6 @@ def leave_unchecked(played: Played, why: str) -> Played:
     """Return an answer that nobody can check any more, as an interrupted turn."""
     error = {"kind": _INTERRUPTED, "message": f"its checks did not run: {why}"}
     return _refused(played, _Checked(b"", 0, error))
-
-
-def stop_checks(run: RunDir) -> None:
-    """End the checks that an engine which died left running."""
-    for check in run.list_checks():
-        stop_run(check.path, check.alive, grace_s=DEFAULT_GRACE_S, is_held=check.is_alive)
 
 
 def _refused(played: Played, done: _Checked) -> Played:

@@ -158,12 +158,8 @@ _TICK_S = 0.02
 _PATIENCE_S = 30.0
 
 
-def _nothing() -> None:
-    return None
-
-
 def stop_agents(
-    store: Store, thread: ThreadId, *, reason: str, before: Callable[[], None] = _nothing
+    store: Store, thread: ThreadId, *, reason: str, before: Callable[[], None] = lambda: None
 ) -> bool:
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
@@ -195,7 +191,7 @@ def lock_stopped(
     thread: ThreadId,
     *,
     reason: str,
-    before: Callable[[], None] = _nothing,
+    before: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
     """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
 

@@ -11,7 +11,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.context import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
-from uwf_git.commands.step.record_turn import build_answer, wait_for_person
+from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
 from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.next_move import (
@@ -25,7 +25,6 @@ from uwf_git.commands.turn.next_move import (
 from uwf_git.commands.turn.turn import (
     ThreadResult,
     Turn,
-    build_thread_result,
     find_flow_problem,
     find_reply_problem,
     get_output_schema,
@@ -40,8 +39,7 @@ from uwf_git.model.text import render_time
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, HeadMoved, advance_head
-from uwf_git.store.threads.history import record_next
+from uwf_git.store.threads.heads import Head, HeadMoved
 from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 
@@ -255,7 +253,7 @@ def _record(
     question: PersonQuestion,
     answer: PersonAnswer,
 ) -> ThreadResult:
-    head, snapshot = seen
+    snapshot = seen[1]
     turn = Turn(
         store,
         snapshot,
@@ -285,9 +283,7 @@ def _record(
 
     files = find_range(turn, None)
     new = build_answer(turn, reply, since_ms=since, now_ms=now, note=answer.note, files=files)
-    commit = record_next(store, snapshot, new, caller.signing(store))
-    advance_head(store, head, commit)
-    return build_thread_result(new.record, said=new.said, commit=commit)
+    return record_at(store, caller, seen, new)
 
 
 # Ask a person to play a role at the terminal: the prompt, then question by question.

@@ -62,20 +62,6 @@ def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
     )
 
 
-def place_gone(thread: ThreadId, at: str, workflow: Workflow) -> Refused:
-    """Return the error for a new workflow with another node where the thread stands."""
-    return Refused(
-        f"thread {thread} stands at {at}, and workflow {workflow.name} {workflow.hash} has "
-        "something else on the way there",
-        code="place-gone",
-        hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
-        "--at STEP` begins a thread that can move",
-        thread=thread,
-        position=at,
-        workflow=workflow.hash,
-    )
-
-
 _OF_BRANCH = "`uwf thread show {thread}` names its parent; change that one when it has joined"
 _OF_SPLIT = (
     "`uwf thread run {thread}` joins them; `uwf thread fork {thread}` begins a thread before the "
@@ -211,7 +197,16 @@ def check_place(
     if lost is None and old is not None and new is not None:
         lost = find_renamed_place(old, new, present)
     if lost is not None:
-        raise place_gone(thread, lost, to)
+        raise Refused(
+            f"thread {thread} stands at {lost}, and workflow {to.name} {to.hash} has "
+            "something else on the way there",
+            code="place-gone",
+            hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
+            "--at STEP` begins a thread that can move",
+            thread=thread,
+            position=lost,
+            workflow=to.hash,
+        )
 
 
 def bind_new_roles(
@@ -268,19 +263,6 @@ def steer_between_steps(
 # issue 5.
 
 _OF_PARENT = "`uwf thread show {thread}` names its parent: amend that one"
-
-
-def _already_so(thread: ThreadId, left: tuple[str, ...] = ()) -> Refused:
-    hint = f"`uwf thread show {thread}` tells them"
-    if left:
-        hint = f"a command for every role leaves {', '.join(left)}, as the workflow binds it; "
-        hint += f"`--agent {left[0]}=CMD` replaces it"
-    return Refused(
-        f"thread {thread} has this workflow, these agents and limits already",
-        code="already-so",
-        hint=hint,
-        thread=thread,
-    )
 
 
 class AmendRequest(NamedTuple):
@@ -342,7 +324,7 @@ def _build(
 ) -> tuple[NewCommit, Amended]:
     if request.limits and snapshot.get_trunk() is not None:
         raise WrongStatus(snapshot, "is a branch, and has the limits of its parent", _OF_PARENT)
-    change = _rules_now(snapshot) if found is None else _moved(store, snapshot, request, found)
+    change = _find_rules(store, snapshot, request, found)
     workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
 
     def may_run(agent: dict[str, Any]) -> bool:
@@ -362,7 +344,17 @@ def _build(
     # The same agent again can end a wait.
     has_status = new.record.status == snapshot.record.status
     if are_trusted and has_status and new.present == snapshot.get_present():
-        raise _already_so(snapshot.record.thread, typed.left)
+        thread = snapshot.record.thread
+        hint = f"`uwf thread show {thread}` tells them"
+        if typed.left:
+            hint = f"a command for every role leaves {', '.join(typed.left)}, as the workflow "
+            hint += f"binds it; `--agent {typed.left[0]}=CMD` replaces it"
+        raise Refused(
+            f"thread {thread} has this workflow, these agents and limits already",
+            code="already-so",
+            hint=hint,
+            thread=thread,
+        )
     trust_agents(store, change.trusted, workdir)
     return new, amended
 
@@ -391,14 +383,13 @@ def _bind_typed(
     )
 
 
-def _rules_now(snapshot: Snapshot) -> RuleChange:
-    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    return RuleChange("amend", workflow, read_played(snapshot, workflow))
-
-
-def _moved(
-    store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow
+def _find_rules(
+    store: Store, snapshot: Snapshot, request: AmendRequest, found: FoundWorkflow | None
 ) -> RuleChange:
+    """Return the rules of the workflow *found*; without one, the rules in force."""
+    if found is None:
+        workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+        return RuleChange("amend", workflow, read_played(snapshot, workflow))
     workflow = found.workflow
     played = find_played(workflow, found.closure)
     given = request.default_agent, request.new_agents

@@ -243,25 +243,21 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
             ran = chain.git.run("merge-tree", *words)
             tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
             if ran.status == 1:
-                raise _conflicts(thread, winner, names, chain)
+                raise Refused(
+                    f"the files of threads {thread} and {winner} conflict: "
+                    f"{name_some(names, most=_SHOWN)}; nothing was changed",
+                    code="files-conflict",
+                    hint="merge them yourself: `git -C "
+                    f"{shlex.quote(chain.worktree)} merge --no-commit {ref}`",
+                    thread=thread,
+                    other=winner,
+                    paths=names,
+                )
             if ran.status:
                 raise ProgramFailed("git", f"merge-tree failed: {ran.last_line}; it needs git 2.38")
             return tree
 
         return _bring(store, caller, tip, chain, f"files of thread {winner}", merge)
-
-
-def _conflicts(thread: ThreadId, winner: ThreadId, names: list[str], chain: Chain) -> Refused:
-    place = shlex.quote(chain.worktree)
-    return Refused(
-        f"the files of threads {thread} and {winner} conflict: {name_some(names, most=_SHOWN)}; "
-        "nothing was changed",
-        code="files-conflict",
-        hint=f"merge them yourself: `git -C {place} merge --no-commit {name_work(winner)}`",
-        thread=thread,
-        other=winner,
-        paths=names,
-    )
 
 
 def _bring(
@@ -275,7 +271,20 @@ def _bring(
     """Record the files of now, and replace them by what *choose* returns for that commit."""
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
-    _check_alone(store, thread, chain.worktree)
+    # Check that no other thread is at work in the same work tree.
+    for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
+        other = ThreadId(name)
+        path = find_workdir(store, other) or ""
+        is_inside = f"{os.path.realpath(path)}{os.sep}".startswith(chain.worktree + os.sep)
+        if other != thread and is_inside and find_holder(store, other) is not None:
+            raise Refused(
+                f"thread {other} is at work in {chain.worktree}",
+                code="files-in-use",
+                hint=f"wait for it with `uwf thread wait {other}`, or `uwf thread pause --now "
+                f"{other}`",
+                thread=other,
+                path=chain.worktree,
+            )
     has_key = judge_by(Secrets(find_secrets(caller.environ)))
     record = partial(chain.record, after=after, has_key=has_key, is_bounded=False)
     undo = record(f"before a restore of the {told}")
@@ -289,7 +298,15 @@ def _bring(
     except ProgramFailed as error:
         if record("after a restore that failed") == undo:
             raise _not_restored(chain, undo, error.message) from error
-        raise _restored_in_part(chain, undo, error.message) from error
+        again = f"uwf thread restore {chain.thread} {undo}"
+        raise Conflict(
+            f"the files of thread {chain.thread} were restored only in part: {error.message}",
+            code="restored-in-part",
+            hint=f"mend that and restore again; `{again}` brings back what was there before",
+            thread=chain.thread,
+            path=chain.worktree,
+            undo=undo,
+        ) from error
     return FilesAt(thread, None, undo, record(f"restored the {told}"), chain)
 
 
@@ -333,35 +350,6 @@ def _not_restored(chain: Chain, undo: str, problem: str) -> Conflict:
         thread=chain.thread,
         path=chain.worktree,
     )
-
-
-def _restored_in_part(chain: Chain, undo: str, problem: str) -> Conflict:
-    again = f"uwf thread restore {chain.thread} {undo}"
-    return Conflict(
-        f"the files of thread {chain.thread} were restored only in part: {problem}",
-        code="restored-in-part",
-        hint=f"mend that and restore again; `{again}` brings back what was there before",
-        thread=chain.thread,
-        path=chain.worktree,
-        undo=undo,
-    )
-
-
-def _check_alone(store: Store, thread: ThreadId, worktree: str) -> None:
-    """Check that no other thread is at work in the same work tree."""
-    for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
-        other = ThreadId(name)
-        path = find_workdir(store, other) or ""
-        is_inside = f"{os.path.realpath(path)}{os.sep}".startswith(worktree + os.sep)
-        if other != thread and is_inside and find_holder(store, other) is not None:
-            raise Refused(
-                f"thread {other} is at work in {worktree}",
-                code="files-in-use",
-                hint=f"wait for it with `uwf thread wait {other}`, or `uwf thread pause --now "
-                f"{other}`",
-                thread=other,
-                path=worktree,
-            )
 
 
 def fork_with_files(

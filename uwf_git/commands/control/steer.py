@@ -9,6 +9,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.ending import end_by_kill
+from uwf_git.commands.step.record_turn import record_at
 from uwf_git.commands.step.step_thread import sweep_branches
 from uwf_git.commands.turn.branches import (
     ThreadNotActive,
@@ -17,7 +18,7 @@ from uwf_git.commands.turn.branches import (
     resolve_or_begin,
 )
 from uwf_git.commands.turn.next_move import NextMove, advise
-from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.commands.turn.turn import ThreadResult, build_thread_result, read_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.errors import BadUsage
 from uwf_git.model.event_folds import Cause, Standing, merge_patch
@@ -27,8 +28,8 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import build_signal, keep_reason
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, advance_head, get_head
-from uwf_git.store.threads.history import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.heads import HeadMoved, get_head
+from uwf_git.store.threads.history import NewCommit, build_next, read_standing
 from uwf_git.store.threads.lock import ThreadBusy, lock_briefly
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -65,14 +66,10 @@ def record_built(
 ) -> ThreadResult:
     """Record what *build* returns on top of *thread*; build again if the head moved meanwhile."""
     for _ in range(MOST_TRIES):
-        head, snapshot = read_active(store, thread)
-        new = build(snapshot)
-        commit = record_next(store, snapshot, new, caller.signing(store))
-        try:
-            advance_head(store, head, commit)
-        except HeadMoved:
-            continue
-        return build_thread_result(new.record, said=new.said, commit=commit)
+        seen = read_active(store, thread)
+        new = build(seen[1])
+        with suppress(HeadMoved):
+            return record_at(store, caller, seen, new)
     raise HeadMoved(thread)
 
 
@@ -178,20 +175,15 @@ def patch_thread(
         raise _bad_patch("is empty")
 
     def build(snapshot: Snapshot) -> NewCommit:
-        _check_flow_state(snapshot, patch)
+        if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is not None:
+            state = merge_patch(dict(snapshot.get_present().state), dict(patch))
+            problem = find_patch_problem(patch) or find_state_problem(state)
+            if problem is not None:
+                raise _bad_patch(f"cannot be applied: {problem}")
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
         return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)
-
-
-def _check_flow_state(snapshot: Snapshot, patch: Mapping[str, Any]) -> None:
-    if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is None:
-        return
-    state = merge_patch(dict(snapshot.get_present().state), dict(patch))
-    problem = find_patch_problem(patch) or find_state_problem(state)
-    if problem is not None:
-        raise _bad_patch(f"cannot be applied: {problem}")
 
 
 # Stop a thread: pause it, before its next step or at once, or end it; agents are stopped.
@@ -227,8 +219,7 @@ def pause_thread(
         raise paused_before
     # The stopped attempt may have been recorded after the pause.
     tip = read_snapshot(store, get_head(store, thread).commit)
-    said = tip.subject.partition(": ")[2]
-    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+    return read_thread_result(tip)
 
 
 def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
@@ -252,8 +243,7 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
     thread, commit, _archived = resolve_or_begin(store, text)
     tip = read_snapshot(store, commit)
     if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
-        said = tip.subject.partition(": ")[2]
-        return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+        return read_thread_result(tip)
     killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
     tip = read_snapshot(store, get_head(store, thread).commit)
     sweep_branches(store, caller, tip, reason=reason)

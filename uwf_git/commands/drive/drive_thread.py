@@ -282,7 +282,9 @@ class Drive:
         if status == "ready":
             # It became ready since the step was refused.
             return None
-        if status == "waiting" and self.request.wait and self._limit(snapshot) is not None:
+        waiting = snapshot.get_present().waiting
+        is_limit = waiting is not None and waiting.until is not None
+        if status == "waiting" and self.request.wait and is_limit:
             return self._wait_for_limit(None)
         if status == "paused" or status == "failed" or status == "waiting":  # noqa: PLR1714 (mypy narrows this way only)
             return self._stopped_unless_first(status, error)
@@ -290,7 +292,7 @@ class Drive:
 
     def _wait_for_limit(self, failure: TurnFailed | None) -> Driven | None:
         """Sleep until the limit ends that an agent hit, or stop the drive."""
-        waiting = self._limit(self._snapshot())
+        waiting = self._snapshot().get_present().waiting
         if waiting is None or waiting.until is None:
             # The thread was changed meanwhile; the next step finds its state.
             return None
@@ -301,10 +303,6 @@ class Drive:
         pause_s = min(_LONGEST_PAUSE_S, max(0, self.tries_in_a_row - 1))
         self._sleep("waiting", pause_s, until=waiting.until)
         return None
-
-    def _limit(self, snapshot: Snapshot) -> Waiting | None:
-        waiting = snapshot.get_present().waiting
-        return None if waiting is None or waiting.until is None else waiting
 
     def _sleep(self, status: Status, seconds: float, *, until: int = 0) -> None:
         """Sleep *seconds* and until *until*, while the thread is in *status*."""

@@ -130,7 +130,15 @@ class EventReader:
         if record.event == "start":
             return happened._replace(time_ms=present.started_at)
         if record.event == "wait":
-            return self._read_wait(snapshot, happened)
+            role = snapshot.record.role
+            if role is None or not snapshot.commit.parents:
+                raise damaged_commit(snapshot.commit.oid, "waits without a role")
+            base = self._read_base(snapshot)
+            turn = describe_turn(
+                base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
+            )
+            question = {"question": snapshot.body} if snapshot.body else {}
+            return happened._replace(turn=self._add_state(turn, base), more=question)
         if record.event in {"split", "join"}:
             return _read_branches(self._store, snapshot, happened)
         signal = signal_of(record)
@@ -175,7 +183,10 @@ class EventReader:
             happened = happened._replace(error=error["message"], more=more)
         else:
             node = check_type(head, STEP)
-            happened = _add_rejection(happened, node)
+            if happened.has_failed:
+                # Its verdict has ended the last try.
+                told = describe_rejection(node.payload["role"], node.payload["meta"])
+                happened = happened._replace(error=told, more={"errorKind": "rejected"})
         base = self._read_base(snapshot)
         started_ms = node.payload.get("startedAt", happened.time_ms)
         turn = describe_turn(
@@ -190,30 +201,11 @@ class EventReader:
             time_ms=node.timestamp if "startedAt" in node.payload else happened.time_ms,
         )
 
-    def _read_wait(self, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
-        role = snapshot.record.role
-        if role is None or not snapshot.commit.parents:
-            raise damaged_commit(snapshot.commit.oid, "waits without a role")
-        base = self._read_base(snapshot)
-        turn = describe_turn(
-            base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
-        )
-        question = {"question": snapshot.body} if snapshot.body else {}
-        return happened._replace(turn=self._add_state(turn, base), more=question)
-
     def _read_base(self, snapshot: Snapshot) -> Moment:
         """Return the commit after which the turn began that *snapshot* ended (not a first one)."""
         before = self._look(snapshot.commit.parents[0])
         oid = before.snapshot.turn_start
         return before if oid == before.snapshot.commit.oid else self._look(oid)
-
-
-def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
-    """Return the facts of a *step*, with the reason if its verdict ended the last try."""
-    if not happened.has_failed:
-        return happened
-    told = describe_rejection(step.payload["role"], step.payload["meta"])
-    return happened._replace(error=told, more={"errorKind": "rejected"})
 
 
 def describe_turn(

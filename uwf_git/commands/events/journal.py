@@ -109,7 +109,11 @@ def list_new(
         others = parents if snapshot.record.event == "start" else parents[1:]
         found.append((snapshot.commit.time_s, snapshot.commit.oid, tuple(others)))
     else:
-        behind = set() if known is None else _list_behind(store, known)
+        behind: set[Oid] = set()
+        # No ref holds a history that the thread has left; git may have deleted its older commits.
+        with suppress(StoreDamaged):
+            for old in () if known is None else walk_history(store, known):
+                behind.add(old.commit.oid)
         found = [each for each in found if each[1] not in behind]
     transitions: list[OrderedTransition] = []
     latest = 0
@@ -117,15 +121,6 @@ def list_new(
         latest = max(latest, time_s)
         transitions.append(OrderedTransition(latest, thread, oid, others))
     return transitions
-
-
-def _list_behind(store: Store, tip: Oid) -> set[Oid]:
-    behind: set[Oid] = set()
-    # No ref holds a history that the thread has left; git may have deleted its older commits.
-    with suppress(StoreDamaged):
-        for snapshot in walk_history(store, tip):
-            behind.add(snapshot.commit.oid)
-    return behind
 
 
 def merge_transitions(threads: Iterable[list[OrderedTransition]]) -> list[OrderedTransition]:

@@ -46,17 +46,6 @@ _MOST_REFUSED = 5
 """How often a claim is tried where nobody has one."""
 
 
-def _thread_claimed(thread: ThreadId, claim: Mapping[str, str]) -> Conflict:
-    host = claim.get("host", "another machine")
-    return Conflict(
-        f"thread {thread} is run by {host}, which renews its claim",
-        code="thread-claimed",
-        hint="`uwf ps --remote` shows who runs what",
-        thread=thread,
-        host=host,
-    )
-
-
 class Claim(NamedTuple):
     value: Oid
     said: dict[str, str]
@@ -208,7 +197,14 @@ class Keeper:
                 continue
             first = first or found.value
             if first != found.value:
-                raise _thread_claimed(thread, found.said)
+                host = found.said.get("host", "another machine")
+                raise Conflict(
+                    f"thread {thread} is run by {host}, which renews its claim",
+                    code="thread-claimed",
+                    hint="`uwf ps --remote` shows who runs what",
+                    thread=thread,
+                    host=host,
+                )
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:

@@ -68,6 +68,9 @@ class Runnable(NamedTuple):
     refused: str = ""
     """Why it takes no step."""
 
+    over: Oid | None = None
+    """The dead claim that its run is to take over, which is there until the run begins."""
+
 
 def find_runnable(
     store: Store, head: Head, *, now_ms: int, job: Job, trusts: bool, waits: bool
@@ -260,14 +263,6 @@ def _thread_of(ref: str) -> ThreadId:
     return ThreadId(ref.rpartition("/")[2])
 
 
-class _Task(NamedTuple):
-    thread: ThreadId
-    standing: Standing
-    root: ThreadId | None
-    over: Oid | None
-    """The dead claim that it is to take over, which is there until it begins."""
-
-
 class _Driver:
     def __init__(
         self,
@@ -285,7 +280,7 @@ class _Driver:
         self._named = [resolve_thread(store, each) for each in request.threads]
         self._families = [Family(store, each) for each in self._named]
         self._seen: dict[str, Oid] = {}
-        self._pending: dict[Future[Done], _Task] = {}
+        self._pending: dict[Future[Done], Runnable] = {}
         self._rests: dict[ThreadId, Standing] = {}
         self._deaths: Counter[ThreadId] = Counter()
         self._not_before: dict[ThreadId, float] = {}
@@ -324,7 +319,7 @@ class _Driver:
             self._report.on_done(done)
             self._after(task, done.stopped)
 
-    def _after(self, task: _Task, stopped: str) -> None:
+    def _after(self, task: Runnable, stopped: str) -> None:
         """Note when the thread of *task* may be submitted again."""
         if stopped in {_LOST, RemoteFailed.code}:
             self._deaths[task.thread] += 1
@@ -478,7 +473,7 @@ class _Driver:
                 code="executor-ended",
                 hint="nothing was lost: `uwf drive` again goes on",
             ) from error
-        self._pending[future] = _Task(found.thread, found.standing, found.root, over)
+        self._pending[future] = found._replace(over=over)
 
     def _waits(self, heads: dict[ThreadId, Head]) -> bool:
         """Return whether a thread waits for the end of a usage limit, and this driver for it."""

@@ -27,7 +27,16 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         context = multiprocessing.get_context("spawn")
         return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
     if kind not in {"tcp", "tls"}:
-        made = _call(address, kind, rest)
+        try:
+            made = getattr(importlib.import_module(kind), rest)()
+            made.submit  # noqa: B018 (whatever has none is no executor)
+        except Exception as error:  # whatever the user's function does
+            raise BadUsage(
+                f"{address!r} names no executor: {error}",
+                code="no-such-executor",
+                hint="local:4, tls://HOST:8786, or MODULE:FUNCTION that returns one",
+                address=address,
+            ) from error
         return _close(made) if hasattr(made, "get_executor") else _shut_down(made)
     if kind == "tcp" and urlsplit(address).hostname not in _LOOPBACK and not insecure:
         raise Refused(
@@ -51,20 +60,6 @@ def _shut_down(executor: FutureExecutor) -> Iterator[Executor]:
                 executor.shutdown(cancel_futures=True)
             except TypeError:  # the executor of a Dask client
                 executor.shutdown(wait=False)
-
-
-def _call(address: str, module: str, function: str) -> Any:
-    try:
-        made = getattr(importlib.import_module(module), function)()
-        made.submit  # noqa: B018 (whatever has none is no executor)
-    except Exception as error:  # whatever the user's function does
-        raise BadUsage(
-            f"{address!r} names no executor: {error}",
-            code="no-such-executor",
-            hint="local:4, tls://HOST:8786, or MODULE:FUNCTION that returns one",
-            address=address,
-        ) from error
-    return made
 
 
 # Dask.distributed as an executor; no other module imports Dask. Source: distributed.dask.org.

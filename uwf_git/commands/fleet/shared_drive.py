@@ -89,7 +89,30 @@ class Project(NamedTuple):
     def prepare(self) -> None:
         """Make the clone, and bring its files to where the thread stands at the project."""
         with self._locked():
-            self._prepare()
+            if not os.path.isdir(self._mirror):
+                self._git("/", "init", "-q", "--bare", self._mirror)
+            there = self._git(self._mirror, "ls-remote", self.url).split("\n")
+            refs = dict(line.split("\t")[::-1] for line in there if "\t" in line)
+            known = next(
+                (each for each in (self.thread, *self.around) if name_work(each) in refs), None
+            )
+            self._git(self._mirror, "fetch", "-q", self.url, "+refs/heads/*:refs/heads/*")
+            tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
+            if known is not None:
+                self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
+            elif self.base:
+                tip = self.base
+            if known != self.thread:
+                self._begin(tip)
+            if not os.path.isdir(self.workdir):
+                self._git("/", "clone", "-q", "--no-checkout", self._mirror, self.workdir)
+                self._git(self.workdir, "remote", "set-url", "origin", self.url)
+            ours = self._find(self.workdir, self._ref)
+            if ours and self._is_ahead(ours, tip):
+                # The last push failed: what was recorded here is the newest.
+                self._publish(ours)
+            elif ours != tip:
+                self._bring(tip)
 
     def publish(self) -> None:
         ours = self._find(self.workdir, self._ref)
@@ -103,32 +126,6 @@ class Project(NamedTuple):
         os.makedirs(os.path.dirname(self._mirror), exist_ok=True)
         with hold_lock(f"{self._mirror}.lock", wait=True):
             yield
-
-    def _prepare(self) -> None:
-        if not os.path.isdir(self._mirror):
-            self._git("/", "init", "-q", "--bare", self._mirror)
-        there = self._git(self._mirror, "ls-remote", self.url).split("\n")
-        refs = dict(line.split("\t")[::-1] for line in there if "\t" in line)
-        known = next(
-            (each for each in (self.thread, *self.around) if name_work(each) in refs), None
-        )
-        self._git(self._mirror, "fetch", "-q", self.url, "+refs/heads/*:refs/heads/*")
-        tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
-        if known is not None:
-            self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
-        elif self.base:
-            tip = self.base
-        if known != self.thread:
-            self._begin(tip)
-        if not os.path.isdir(self.workdir):
-            self._git("/", "clone", "-q", "--no-checkout", self._mirror, self.workdir)
-            self._git(self.workdir, "remote", "set-url", "origin", self.url)
-        ours = self._find(self.workdir, self._ref)
-        if ours and self._is_ahead(ours, tip):
-            # The last push failed: what was recorded here is the newest.
-            self._publish(ours)
-        elif ours != tip:
-            self._bring(tip)
 
     def _is_ahead(self, ours: str, tip: str) -> bool:
         self._git(self._mirror, "fetch", "-q", self.workdir, self._ref)
@@ -265,8 +262,10 @@ class SharedDrive:
             taken.callback(keeper.release, held)
             self._held = held
             self._follow()
-            for branch in self._list_claimed_branches() if and_branches else ():
-                taken.callback(keeper.release, keeper.take(branch, on_look=lambda _refs: None))
+            claims = list_claims(self._hub.look()) if and_branches else {}
+            for branch in list(list_present_descendants(self._store, self._thread)):
+                if branch in claims:
+                    taken.callback(keeper.release, keeper.take(branch, on_look=lambda _refs: None))
             if share.project is not None:
                 share.project.prepare()
             self.push()
@@ -277,12 +276,6 @@ class SharedDrive:
                     # What was interrupted, too; if that fails, the next run here begins with it.
                     with suppress(UwfError):
                         self._push_once()
-
-    def _list_claimed_branches(self) -> list[ThreadId]:
-        claims = list_claims(self._hub.look())
-        return [
-            each for each in list_present_descendants(self._store, self._thread) if each in claims
-        ]
 
     def run(self) -> Driven:
         """Drive until there is a reason to stop; join branches that have all ended, and go on.
@@ -513,19 +506,15 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     elif not workdir:
         workdir = os.path.join(folder, "work", thread)
         os.makedirs(workdir, exist_ok=True)
-    return Worker(_open_clone(job.hub, folder, environ), workdir, share)
-
-
-def _open_clone(hub: str, folder: str, environ: Mapping[str, str]) -> Store:
-    digest = hashlib.sha256(hub.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(job.hub.encode()).hexdigest()[:16]
     path = os.path.join(folder, "hubs", f"{digest}.git")
     store = create_store(path, environ=environ)
     if not any(each.name == ORIGIN for each in list_remotes(store.config)):
         # Another worker of this machine may do the same.
         with suppress(Refused):
-            add_remote(store, ORIGIN, hub, cwd=os.getcwd())
+            add_remote(store, ORIGIN, job.hub, cwd=os.getcwd())
         store = open_store(path, environ=environ)
-    return store
+    return Worker(store, workdir, share)
 
 
 def _now_ms() -> int:

@@ -50,20 +50,6 @@ from uwf_git.store.threads.snapshot import read_snapshot
 _SHOWN = 3
 
 
-def _thread_still_active(thread: ThreadId, *, is_damaged: bool) -> Refused:
-    damaged = ", damaged" if is_damaged else ""
-    ref = ACTIVE + thread
-    return Refused(
-        f"thread {thread} is active{damaged}, and only archived threads can be removed",
-        # A damaged thread cannot be killed.
-        hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
-        if is_damaged
-        else f"end it first: `uwf thread kill {thread} -m …`",
-        thread=thread,
-        code="thread-still-active",
-    )
-
-
 class Removal(NamedTuple):
     thread: ThreadId
     commit: Oid
@@ -96,7 +82,17 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 def get_archived(store: Store, thread: ThreadId) -> Head:
     head = get_head(store, thread)
     if not head.archived:
-        raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
+        is_damaged = _plan(store, head).status == DAMAGED
+        raise Refused(
+            f"thread {thread} is active{', damaged' if is_damaged else ''}, and only archived "
+            "threads can be removed",
+            # A damaged thread cannot be killed.
+            hint=f"`git update-ref -d {ACTIVE + thread}` in the store gives it up as it is"
+            if is_damaged
+            else f"end it first: `uwf thread kill {thread} -m …`",
+            thread=thread,
+            code="thread-still-active",
+        )
     return head
 
 
@@ -167,15 +163,6 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
 # the next fetch.
 
 
-def _agent_still_runs(thread: ThreadId) -> Conflict:
-    return Conflict(
-        f"an agent of thread {thread} is still at work",
-        code="agent-still-runs",
-        hint="try again when it has ended",
-        thread=thread,
-    )
-
-
 class Removed(NamedTuple):
     removal: Removal
     remotes: list[str]
@@ -195,7 +182,12 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             raise HeadMoved(thread)
         runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
         if any(isinstance(read_state(run), RunAlive) for run in runs):
-            raise _agent_still_runs(thread)
+            raise Conflict(
+                f"an agent of thread {thread} is still at work",
+                code="agent-still-runs",
+                hint="try again when it has ended",
+                thread=thread,
+            )
         work = None
         if parent is not None:
             work = forget_work(store, caller.environ, thread=thread, parent=parent)

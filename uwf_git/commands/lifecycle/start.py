@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.running import THREAD_VARIABLE
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import (
-    Bound,
     MissingProgram,
     agent_missing,
     bind_roles,
@@ -115,7 +114,14 @@ def start_thread(
     unbound = tuple(role for role in played.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
-    missing = _find_missing(store, caller, bound, workdir, workflow=found.workflow.name)
+    # The programs that are not found here, of the agents that may run here.
+    fit = {
+        role: agent
+        for role, agent in bound.agents.items()
+        if agent in bound.typed
+        or may_run(store, agent, workflow=found.workflow.name, workdir=workdir)
+    }
+    missing = tuple(find_missing_programs(fit, caller.environ, workdir, store.config))
     if missing and request.needs_agents:
         raise agent_missing(missing[0])
     agents = {
@@ -178,18 +184,6 @@ def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:
     return workflow.description.strip() or workflow.name
 
 
-def _find_missing(
-    store: Store, caller: Caller, bound: Bound, workdir: str, *, workflow: str
-) -> tuple[MissingProgram, ...]:
-    """Return the programs that are not found here, of the agents that may run here."""
-    found = {
-        role: agent
-        for role, agent in bound.agents.items()
-        if agent in bound.typed or may_run(store, agent, workflow=workflow, workdir=workdir)
-    }
-    return tuple(find_missing_programs(found, caller.environ, workdir, store.config))
-
-
 def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:
     text = caller.environ.get(THREAD_VARIABLE, "") if named is None else named
     if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
@@ -227,15 +221,8 @@ def list_startable(store: Store) -> list[dict[str, Any]]:
     for file in list_shipped():
         if file.name not in taken:
             found = find_shipped_workflow(store, file.name).workflow
-            rows.append(
-                {
-                    "name": file.name,
-                    "workflow": found.hash,
-                    "description": found.description,
-                    "isShipped": True,
-                    "problem": None,
-                }
-            )
+            told = {"workflow": found.hash, "description": found.description}
+            rows.append({"name": file.name, **told, "isShipped": True, "problem": None})
     return rows
 
 

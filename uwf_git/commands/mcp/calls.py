@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -138,12 +139,11 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def parse_or_keep(text: str) -> Any:
-    """Return the value that *text* is in JSON; *text* itself if it is no JSON."""
-    try:
-        return parse_strict_json(text)
-    except BadJson:
-        return text
+def parse_or_keep(value: Any) -> Any:
+    """Return the value that a text is in JSON; *value* itself if it is no text, or no JSON."""
+    with suppress(BadJson):
+        return parse_strict_json(value) if isinstance(value, str) else value
+    return value
 
 
 def as_json(value: Any) -> str:
@@ -282,7 +282,7 @@ def read_form(schema: Any, filled: Mapping[str, Any]) -> tuple[Any, str]:
     own = _list_fields(schema)
     fields = own or {_META: schema}
     meta = {
-        name: _parse(filled[name]) if _find_scalar(part) is None else filled[name]
+        name: parse_or_keep(filled[name]) if _find_scalar(part) is None else filled[name]
         for name, part in fields.items()
         if filled.get(name) is not None
     }
@@ -310,10 +310,6 @@ def _view_field(part: Any, otherwise: str) -> dict[str, Any]:
         told = part.get("description") if isinstance(part, dict) else None
         return {"type": "string", "description": f"{told}: {otherwise}" if told else otherwise}
     return {"type": kind, **{name: part[name] for name in _SCALARS[kind] if name in part}}
-
-
-def _parse(value: Any) -> Any:
-    return parse_or_keep(value) if isinstance(value, str) else value
 
 
 def _render(time_ms: int) -> str:

@@ -191,17 +191,16 @@ class McpServer(NamedTuple):
         match method:
             case "initialize":
                 wanted = params.get("protocolVersion")
-                return {
-                    "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
-                    "capabilities": self._capabilities(),
-                    "serverInfo": self._identity(),
-                    "instructions": self.instructions,
-                }
+                version = wanted if wanted in LEGACY else LEGACY[0]
+                return {"protocolVersion": version, **self._introduce()}
             case "ping":
                 result: Reply = {}
             case "server/discover":
                 # This method exists only in the newer era, with or without a version.
-                is_modern, result = True, self._discover()
+                is_modern, result = True, {"supportedVersions": [*MODERN], **self._introduce()}
+                result["_meta"] = {f"{_META}serverInfo": result["serverInfo"]}
+                if self.tasks is not None:
+                    result["capabilities"]["extensions"] = {_TASKS: {}}
             case "tools/list":
                 result = {"tools": [_view_tool(tool) for tool in self.tools]}
             case "tools/call":
@@ -231,21 +230,12 @@ class McpServer(NamedTuple):
             return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
         raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
 
-    def _discover(self) -> Reply:
+    def _introduce(self) -> Reply:
         return {
-            "supportedVersions": list(MODERN),
-            "capabilities": self._capabilities()
-            | ({} if self.tasks is None else {"extensions": {_TASKS: {}}}),
-            "serverInfo": self._identity(),
+            "capabilities": {"tools": {}} | ({} if self.resources is None else {"resources": {}}),
+            "serverInfo": {"name": "uwf", "title": "uwf threads", "version": self.version},
             "instructions": self.instructions,
-            "_meta": {f"{_META}serverInfo": self._identity()},
         }
-
-    def _capabilities(self) -> Reply:
-        return {"tools": {}, **({} if self.resources is None else {"resources": {}})}
-
-    def _identity(self) -> Reply:
-        return {"name": "uwf", "title": "uwf threads", "version": self.version}
 
     def _call(self, params: Mapping[str, Any]) -> Reply:
         name, arguments = params.get("name"), params.get("arguments")

@@ -376,13 +376,9 @@ class _Judging:
     def _findings(self, name: str, tip: Oid) -> Iterator[Finding]:
         """Check the commits of *tip* that are not stored yet."""
         store = self._push.store
-        if name.startswith(ACTIVE):
-            thread = ThreadId(name.removeprefix(ACTIVE))
-            claim = Claim(name, thread, tip, "active")
-            return self._threads.check(claim, known=store.refs.find(name))
-        if name.startswith(ARCHIVE):
-            thread = ThreadId(name.removeprefix(ARCHIVE))
-            claim = Claim(name, thread, tip, "archive")
+        if name.startswith((ACTIVE, ARCHIVE)):
+            thread = ThreadId(name.removeprefix(ACTIVE).removeprefix(ARCHIVE))
+            claim = Claim(name, thread, tip, "active" if name.startswith(ACTIVE) else "archive")
             return self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
         return check_puts(store, [(name, tip, store.refs.find(name))])
 

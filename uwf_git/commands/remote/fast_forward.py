@@ -6,21 +6,7 @@ A store without remotes pays nothing for this, not even imports.
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-
-
-def _ended_elsewhere(remote: str, thread: ThreadId, *, here: Oid, there: Oid) -> Conflict:
-    return Conflict(
-        f"thread {thread} has ended at {remote}, at {there}, "
-        f"which does not descend from {here} here",
-        code="ended-elsewhere",
-        hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
-        thread=thread,
-        remote=remote,
-        local=here,
-        tracked=there,
-    )
 
 
 def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
@@ -57,5 +43,14 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
             return True
         there = sides.there_archived
         if reconciled.event == "diverged" and there is not None:
-            raise _ended_elsewhere(remote.name, thread, here=sides.active, there=there)
+            raise Conflict(
+                f"thread {thread} has ended at {remote.name}, at {there}, "
+                f"which does not descend from {sides.active} here",
+                code="ended-elsewhere",
+                hint=f"continue in a fork: `uwf thread fork {thread} --at {sides.active}`",
+                thread=thread,
+                remote=remote.name,
+                local=sides.active,
+                tracked=there,
+            )
     return False

@@ -114,54 +114,11 @@ def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
     return here if is_ahead else None
 
 
-def forget_refused(store: Store, remote: Remote, reconciled: Iterable[Reconciled]) -> None:
-    """Remove tracking refs of refused threads: older versions and plain git fetch make them."""
-    moves: dict[str, tuple[Oid | None, Oid | None]] = {
-        each.ref.removeprefix("refs/"): (each.tracked, None)
-        for each in reconciled
-        if each.event == "refused"
-    }
-    track(store, remote, moves)
-
-
 # `uwf fetch`: receive, check, take in, move tracking refs, reconcile.
 #
 # Tracking refs name only commits that arrived complete and passed the checks; of what is refused,
 # no object and no ref stays. A local ref moves only under its thread's lock, after a check, to a
 # descendant: a remote that lies, or a transfer that breaks off, cannot lose anything here.
-
-
-def _sides_diverged(remote: Remote, reconciled: Reconciled, *, others: int) -> Conflict:
-    kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
-    what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
-    more = f" (and {others} more)" if others else ""
-    return Conflict(
-        f"{what} has diverged: here at {reconciled.local}, at {remote.name} at "
-        f"{reconciled.tracked}{more}",
-        code="diverged",
-        hint=divergence_hint(reconciled),
-        ref=reconciled.ref,
-        local=reconciled.local,
-        tracked=reconciled.tracked,
-    )
-
-
-def _refs_refused(remote: Remote, reconciled: Reconciled, *, others: int) -> StoreDamaged:
-    finding = reconciled.finding
-    more = f" (and {others} more)" if others else ""
-    return StoreDamaged(
-        f"{reconciled.ref} of {remote.name} was not taken over: "
-        f"{finding.message if finding else 'it is damaged'}{more}",
-        code="refs-refused",
-        hint=refusal_hint(reconciled),
-        ref=reconciled.ref,
-        commit=reconciled.tracked,
-    )
-
-
-def _threads_busy(error: UwfError, *, others: int) -> Conflict:
-    more = f" (and {others} more)" if others else ""
-    return Conflict(error.message + more, code="threads-busy", hint=error.hint, **error.facts)
 
 
 class Fetched(NamedTuple):
@@ -186,12 +143,34 @@ class Fetched(NamedTuple):
     def failure(self) -> UwfError | None:
         """Return the worst error, which sets the exit status; None if all went well."""
         refused, diverged = self.of("refused"), self.of("diverged")
+        others = len(refused or diverged or self.busy) - 1
+        more = f" (and {others} more)" if others > 0 else ""
         if refused:
-            return _refs_refused(self.remote, refused[0], others=len(refused) - 1)
+            first = refused[0]
+            problem = first.finding.message if first.finding else "it is damaged"
+            return StoreDamaged(
+                f"{first.ref} of {self.remote.name} was not taken over: {problem}{more}",
+                code="refs-refused",
+                hint=refusal_hint(first),
+                ref=first.ref,
+                commit=first.tracked,
+            )
         if diverged:
-            return _sides_diverged(self.remote, diverged[0], others=len(diverged) - 1)
+            first = diverged[0]
+            kind, _slash, name = first.ref.removeprefix("refs/").partition("/")
+            what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
+            return Conflict(
+                f"{what} has diverged: here at {first.local}, at {self.remote.name} at "
+                f"{first.tracked}{more}",
+                code="diverged",
+                hint=divergence_hint(first),
+                ref=first.ref,
+                local=first.local,
+                tracked=first.tracked,
+            )
         if self.busy:
-            return _threads_busy(self.busy[0][1], others=len(self.busy) - 1)
+            busy = self.busy[0][1]
+            return Conflict(busy.message + more, code="threads-busy", hint=busy.hint, **busy.facts)
         if self.missing:
             return Refused(
                 f"{self.remote.name} has no thread {name_some(self.missing)}",
@@ -326,16 +305,8 @@ class _Received:
 
     def drop_refused(self, incoming: Incoming) -> Judged:
         """Drop the refs whose objects did not all arrive, or do not pass the checks."""
-        refused = self._find_incomplete(incoming)
-        self._drop(refused)
-        received = self.store._replace(objects=incoming.objects)
-        judged = judge_fetched(received, self.here, self.wanted)
-        self._drop(judged.refused)
-        return judged._replace(refused=[*refused, *judged.refused])
-
-    def _find_incomplete(self, incoming: Incoming) -> list[Reconciled]:
         whole: set[Needed] = set()
-        incomplete = []
+        refused = []
         had, heads = self.had(), heads_of_store(self.store._replace(objects=incoming.objects))
         had |= list_beginnings(incoming.objects, self.wanted.values(), had, heads)
         for (kind, name), oid in self.wanted.items():
@@ -345,8 +316,12 @@ class _Received:
                 ref = f"refs/{kind}/{name}"
                 finding = Finding(error.message, "see `git fsck` there", ref, oid)
                 here = self.here.find(kind, name)
-                incomplete.append(Reconciled("refused", ref, here, oid, finding))
-        return incomplete
+                refused.append(Reconciled("refused", ref, here, oid, finding))
+        self._drop(refused)
+        received = self.store._replace(objects=incoming.objects)
+        judged = judge_fetched(received, self.here, self.wanted)
+        self._drop(judged.refused)
+        return judged._replace(refused=[*refused, *judged.refused])
 
     def _drop(self, refused: Iterable[Reconciled]) -> None:
         for each in refused:
@@ -391,7 +366,13 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
         reconcile_workflow(store, remote, name, passed=judged.workflows, taken=taken)
         for name in received.there.workflows
     ]
-    forget_refused(store, remote, reconciled)
+    # Remove tracking refs of refused threads: older versions and plain git fetch make them.
+    moves: dict[str, tuple[Oid | None, Oid | None]] = {
+        each.ref.removeprefix("refs/"): (each.tracked, None)
+        for each in reconciled
+        if each.event == "refused"
+    }
+    track(store, remote, moves)
     joined = _find_joined(store, reconciled)
     reconciled = [each._replace(joined_by=joined.get(each.local)) for each in reconciled]
     changed = [each for each in reconciled if each.event != "unchanged"]

@@ -67,59 +67,6 @@ _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference alrea
 _ATOMIC_FAILED = "atomic transaction failed"
 
 
-def _fetch_first(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
-    refs = [each.ref for each in left]
-    return Conflict(
-        f"{remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
-        code="fetch-first",
-        hint=f"`uwf fetch {remote.name}` brings it here; then push again",
-        remote=remote.name,
-        refs=refs,
-    )
-
-
-def _push_diverged(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
-    first = left[0]
-    refs = [each.ref for each in left]
-    return Conflict(
-        f"{name_some(refs, most=_MOST_NAMED)}: here at {first.here}, at {remote.name} at "
-        f"{first.there}; neither goes on from the other",
-        code="push-diverged",
-        hint=f"`uwf fetch {remote.name}` says what to do",
-        remote=remote.name,
-        refs=refs,
-        local=first.here,
-        tracked=first.there,
-    )
-
-
-def _push_refused(remote: Remote, refused: Sequence[UnitResult]) -> Refused:
-    first = refused[0]
-    refs = [each.unit.name for each in refused]
-    output = first.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
-    return Refused(
-        f"{remote.name} refused {name_some(refs, most=_MOST_NAMED)}: {first.reason}"
-        + (f": {output}" if output else ""),
-        code="push-refused",
-        hint=f"check it with `uwf verify {first.unit.name}`; if it is sound, ask the owner of "
-        f"{remote.name} what it accepts",
-        remote=remote.name,
-        refs=refs,
-    )
-
-
-def _push_damaged(remote: Remote, damaged: Sequence[tuple[str, str]]) -> StoreDamaged:
-    refs = [ref for ref, _why in damaged]
-    return StoreDamaged(
-        f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote.name}: "
-        f"{damaged[0][1]}",
-        code="push-damaged",
-        hint=f"`uwf verify {damaged[0][0]}` says what is missing",
-        remote=remote.name,
-        refs=refs,
-    )
-
-
 class Pushed(NamedTuple):
     remote: Remote
     pushed: list[RefChange]
@@ -139,14 +86,51 @@ class Pushed(NamedTuple):
 
     def failure(self) -> UwfError | None:
         """Return the worst error, which sets the exit status; None if everything was pushed."""
+        remote = self.remote.name
         if self.damaged:
-            return _push_damaged(self.remote, self.damaged)
+            ref, why = self.damaged[0]
+            refs = [each for each, _why in self.damaged]
+            return StoreDamaged(
+                f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote}: {why}",
+                code="push-damaged",
+                hint=f"`uwf verify {ref}` says what is missing",
+                remote=remote,
+                refs=refs,
+            )
         if self.refused:
-            return _push_refused(self.remote, self.refused)
+            refusal = self.refused[0]
+            refs = [each.unit.name for each in self.refused]
+            output = refusal.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
+            return Refused(
+                f"{remote} refused {name_some(refs, most=_MOST_NAMED)}: {refusal.reason}"
+                + (f": {output}" if output else ""),
+                code="push-refused",
+                hint=f"check it with `uwf verify {refusal.unit.name}`; if it is sound, ask the "
+                f"owner of {remote} what it accepts",
+                remote=remote,
+                refs=refs,
+            )
         if diverged := self.standing("diverged"):
-            return _push_diverged(self.remote, diverged)
+            refs = [each.ref for each in diverged]
+            return Conflict(
+                f"{name_some(refs, most=_MOST_NAMED)}: here at {diverged[0].here}, at {remote} at "
+                f"{diverged[0].there}; neither goes on from the other",
+                code="push-diverged",
+                hint=f"`uwf fetch {remote}` says what to do",
+                remote=remote,
+                refs=refs,
+                local=diverged[0].here,
+                tracked=diverged[0].there,
+            )
         if newer := self.standing("fetch-first"):
-            return _fetch_first(self.remote, newer)
+            refs = [each.ref for each in newer]
+            return Conflict(
+                f"{remote} has something newer of {name_some(refs, most=_MOST_NAMED)}",
+                code="fetch-first",
+                hint=f"`uwf fetch {remote}` brings it here; then push again",
+                remote=remote,
+                refs=refs,
+            )
         return None
 
 
@@ -204,7 +188,14 @@ class _Push:
         refused = [each for each in results if each.reason is not None and not _is_race(each)]
         raced = [each.unit for each in results if each.reason is not None and _is_race(each)]
         left = [*plan.left, *map(_overtaken, raced)]
-        self._track(taken, left)
+        there = {change.ref: change.after for unit in taken for change in unit.changes}
+        there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
+        moves: dict[str, tuple[Oid | None, Oid | None]] = {}
+        for ref, to in there.items():
+            place = ref.removeprefix("refs/")
+            kind, _slash, name = place.partition("/")
+            moves[place] = (self.seen.find(kind, name), to)
+        track(self.store, self.remote, moves)
         pushed = [change for unit in taken for change in unit.changes]
         return Pushed(self.remote, pushed, refused, left, sorted(self.damaged.items()))
 
@@ -256,16 +247,6 @@ class _Push:
             else:
                 changes.update((change.ref, change.after) for change in unit.changes)
         return Parcel(changes, list(needed))
-
-    def _track(self, units: Sequence[PushUnit], left: Sequence[NotPushed]) -> None:
-        there = {change.ref: change.after for unit in units for change in unit.changes}
-        there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
-        moves: dict[str, tuple[Oid | None, Oid | None]] = {}
-        for ref, to in there.items():
-            place = ref.removeprefix("refs/")
-            kind, _slash, name = place.partition("/")
-            moves[place] = (self.seen.find(kind, name), to)
-        track(self.store, self.remote, moves)
 
 
 def _is_current(unit: PushUnit, refs: dict[str, Oid]) -> bool:

@@ -189,15 +189,6 @@ def _has_parent(store: Store, arrival: Arrival) -> bool:
 ReconcileEvent = Literal["unchanged", "created", "moved", "archived", "diverged", "refused"]
 
 
-def _run_unrecorded(thread: ThreadId) -> Conflict:
-    return Conflict(
-        f"thread {thread} has a finished run that is not recorded yet",
-        code="run-unrecorded",
-        hint=f"`uwf thread step {thread}` records it",
-        thread=thread,
-    )
-
-
 class Reconciled(NamedTuple):
     event: ReconcileEvent
     ref: str
@@ -225,11 +216,9 @@ def reconcile_thread(
         sides = read_sides(store, remote, thread)
         if sides.archived is not None:
             return _reconcile_archived(store, thread, sides, sides.archived)
-        if sides.there_archived is not None:
-            arrival = Arrival(thread, sides.active, sides.there_archived, archived=True)
-            return _reconcile_arrival(store, arrival, passed)
-        if sides.there_active is not None:
-            arrival = Arrival(thread, sides.active, sides.there_active, archived=False)
+        there = sides.there_archived or sides.there_active
+        if there is not None:
+            arrival = Arrival(thread, sides.active, there, archived=there == sides.there_archived)
             return _reconcile_arrival(store, arrival, passed)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ACTIVE + thread)
@@ -328,7 +317,12 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
     if is_finished(get_run_dir(store, head.thread, snapshot.turn_start)):
-        raise _run_unrecorded(head.thread)
+        raise Conflict(
+            f"thread {head.thread} has a finished run that is not recorded yet",
+            code="run-unrecorded",
+            hint=f"`uwf thread step {head.thread}` records it",
+            thread=head.thread,
+        )
 
 
 def _find_first(store: Store, arrival: Arrival) -> Finding | None:

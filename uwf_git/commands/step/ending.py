@@ -83,7 +83,12 @@ def end_thread(
     # A run that could not be recorded stays readable until gc finds it old.
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
-    _remove_worktrees(store, caller, snapshot, is_kept=work is not None)
+    if find_owner(store, snapshot) is not None:
+        from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)
+
+        # The next sweep removes what cannot be removed now.
+        with suppress(UwfError, OSError):
+            remove_ended(store, caller.environ, snapshot, is_kept=work is not None)
     sweep_worktrees_of(store, caller, head.thread)
     forget_lock(store, head.thread)
     return build_thread_result(new.record, said=new.said, commit=commit)._replace(work=work)
@@ -112,16 +117,6 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
         if not is_killed:
             raise
         return None
-
-
-def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_kept: bool) -> None:
-    if find_owner(store, snapshot) is None:
-        return
-    from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)
-
-    # The next sweep removes what cannot be removed now.
-    with suppress(UwfError, OSError):
-        remove_ended(store, caller.environ, snapshot, is_kept=is_kept)
 
 
 # Play a turn: the agent answers, and the schema and the checks of its role check that.

@@ -209,11 +209,19 @@ def wait_for_person(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn
 ) -> ThreadResult:
     """Record that the thread waits for a person to play the role of *turn*."""
-    head, snapshot = seen
+    snapshot = seen[1]
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
     text = asked.system_prompt or asked.description
     new = build_next(read_standing(snapshot), "wait", Cause(role=turn.role, at=turn.at, text=text))
+    return record_at(store, caller, seen, new)
+
+
+def record_at(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], new: NewCommit
+) -> ThreadResult:
+    """Record *new* after the head that was *seen*, and move the head there."""
+    head, snapshot = seen
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
     return build_thread_result(new.record, said=new.said, commit=commit)
@@ -393,7 +401,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
 
 def _is_given_up(turn: Turn, new: NewCommit) -> bool:
     """Check whether *new* leads past the place of a flow in which the turn failed."""
-    given_up = None if turn.place is None else turn.place.find_given_up()
+    given_up = _find_given_up(turn)
     return given_up is not None and new.present.at == given_up
 
 

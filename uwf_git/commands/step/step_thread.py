@@ -14,6 +14,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import (
+    Derived,
     draft_join,
     draft_split,
     find_container,
@@ -74,6 +75,7 @@ from uwf_git.commands.turn.turn import (
     Turn,
     build_thread_result,
     existing_directory,
+    read_thread_result,
 )
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
@@ -231,7 +233,10 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # The killed process had ended the branch, and not yet the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
-    derived = draft_join(tip, tips, plan_join(tip, tips))
+    return _record(store, head, draft_join(tip, tips, plan_join(tip, tips)))
+
+
+def _record(store: Store, head: Head, derived: Derived) -> ThreadResult:
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
@@ -266,10 +271,7 @@ def split_thread(
 
         source = choose_place(store, caller, snapshot, named=named)
         note_origin(store, caller.environ, head.thread, at=container.at, source=source)
-    derived = draft_split(snapshot, plan_split(snapshot, container, asked))
-    commit = derived.write(store)
-    advance_head(store, head, commit)
-    return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+    return _record(store, head, draft_split(snapshot, plan_split(snapshot, container, asked)))
 
 
 def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
@@ -315,9 +317,7 @@ def step_branches(
         except (Refused, Conflict) as error:
             told.append(BranchStep(trunk, None, error))
     if joined is None:
-        now = read_snapshot(store, get_head(store, thread).commit)
-        said = now.subject.partition(": ")[2]
-        joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
+        joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))
     return joined._replace(branches=tuple(told))
 
 
@@ -422,7 +422,10 @@ class StepRequest(NamedTuple):
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
-    thread = _find_thread(store, request.thread)
+    thread = parse_thread_id(request.thread)
+    # Read first, so that an ended thread gets no lock file.
+    if thread is None or not has_lock_file(store, thread):
+        thread = read_active(store, request.thread)[0].thread
     if finish_kill(store, caller, thread):
         read_active(store, thread)
     try:
@@ -437,14 +440,6 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         with suppress(UwfError):
             finish_kill(store, caller, thread)
     return taken or _step_branches(store, caller, request, thread)
-
-
-def _find_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread that *text* names, read first so that an ended thread gets no lock file."""
-    thread = parse_thread_id(text)
-    if thread is not None and has_lock_file(store, thread):
-        return thread
-    return read_active(store, text)[0].thread
 
 
 def _take_step(

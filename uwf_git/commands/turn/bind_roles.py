@@ -178,20 +178,6 @@ def no_such_role(role: str, workflow: Workflow) -> Refused:
     )
 
 
-def role_not_next(thread: ThreadId, named: str, role: str) -> Refused:
-    """Say that `--agent ROLE=CMD` of one step names a role whose turn it is not."""
-    turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
-    return Refused(
-        f"role {named} is not next in thread {thread}: {turn}",
-        code="role-not-next",
-        hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` has it "
-        f"for every turn of {named} in that run, and `uwf thread amend` from now on",
-        thread=thread,
-        role=named,
-        next=None if role == END else role,
-    )
-
-
 class TypedAgent(NamedTuple):
     """One value of ``--agent``."""
 
@@ -222,23 +208,27 @@ def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[T
 def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:
     """Check that the values of ``--agent`` name no other role than *role*, whose turn it is."""
     for each in read_typed(workflow, texts):
+        named = each.role
         if not each.is_for(role):
-            raise role_not_next(thread, str(each.role), role)
-
-
-class LaidOver(NamedTuple):
-    """An agent after what was typed for its role."""
-
-    agent: _Payload
-
-    is_own: bool
-    """Its command and its environment were typed, or belong to an agent that may run here."""
+            turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
+            raise Refused(
+                f"role {named} is not next in thread {thread}: {turn}",
+                code="role-not-next",
+                hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` "
+                f"has it for every turn of {named} in that run, and `uwf thread amend` from now on",
+                thread=thread,
+                role=named,
+                next=None if role == END else role,
+            )
 
 
 def lay_over(
     role: str, base: _Payload | None, typed: Iterable[TypedAgent], *, may_run: bool, keeps: bool
-) -> LaidOver:
+) -> tuple[_Payload, bool]:
     """Lay what was *typed* for *role*, in this order, over its agent *base*.
+
+    Also return whether the command and the environment were typed, or belong to an agent that may
+    run here.
 
     A command replaces all of *base*, unless *keeps*; settings change it. *may_run*: *base* may run
     in this store.
@@ -256,7 +246,7 @@ def lay_over(
             role=role,
         )
     # An environment can make a harmless command harmful.
-    return LaidOver(agent, all(agent.get(part) == own.get(part) for part in ("command", "env")))
+    return agent, all(agent.get(part) == own.get(part) for part in ("command", "env"))
 
 
 def _apply(agent: _Payload, settings: _Payload) -> _Payload:
@@ -384,10 +374,9 @@ def bind_typed(
             continue
         base = find_base(role)
         is_fit = base is None or may_run(base)
-        laid = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
-        agents[role] = laid.agent
-        if laid.is_own and laid.agent not in said:
-            said.append(laid.agent)
+        agents[role], is_own = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
+        if is_own and agents[role] not in said:
+            said.append(agents[role])
     return Bound(agents, said, tuple(left))
 
 

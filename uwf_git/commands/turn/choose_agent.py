@@ -100,17 +100,16 @@ def choose_agent(
         node, is_fit = _find_bound(store, snapshot, present, role=role, choice=choice)
     if typed:
         base = None if node is None else node.payload
-        laid = lay_over(role, base, typed, may_run=is_fit, keeps=False)
-        node = build_agent(laid.agent, timestamp=snapshot.commit.time_s * 1000)
-        is_fit = laid.is_own
+        agent, is_fit = lay_over(role, base, typed, may_run=is_fit, keeps=False)
+        node = build_agent(agent, timestamp=snapshot.commit.time_s * 1000)
     if node is None:
         raise NoAgent(role, snapshot.record.thread)
     is_fit = is_fit or choice.trust or is_person(node)
-    agent = agent_name(node.payload["command"])
+    name = agent_name(node.payload["command"])
     if typed:
-        debug("PFC8BH1W", "agent named here", role=role, agent=agent, may_run=is_fit)
+        debug("PFC8BH1W", "agent named here", role=role, agent=name, may_run=is_fit)
     else:
-        debug("6MNHY3VE", "agent bound", role=role, agent=agent, node=node.hash, may_run=is_fit)
+        debug("6MNHY3VE", "agent bound", role=role, agent=name, node=node.hash, may_run=is_fit)
     if not is_fit:
         files = find_meant_files(node.payload, choice.workdir) or ()
         is_stored = node.payload in list_formerly_trusted(store)
@@ -171,22 +170,6 @@ def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:
 # The checks of a role: a command that came from elsewhere runs only if it is trusted here.
 
 
-def _check_not_trusted(
-    thread: ThreadId, role: str, *, command: str, files: tuple[str, ...]
-) -> Refused:
-    meant = f" (here {', '.join(files)})" if files else ""
-    return Refused(
-        f"the answer of role {role} would be checked by a command that is not trusted here: "
-        f"{command}{meant}",
-        code="check-not-trusted",
-        hint=f"read it; if it may run here: `uwf thread step {thread} --trust`",
-        thread=thread,
-        role=role,
-        command=command,
-        files=list(files),
-    )
-
-
 def choose_checks(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> list[dict[str, Any]]:
@@ -197,10 +180,17 @@ def choose_checks(
         name = snapshot.record.workflow_name
         if choice.trust or _may_run_in(choice, store, check, workflow=name):
             continue
-        raise _check_not_trusted(
-            snapshot.record.thread,
-            role,
-            command=check["command"],
-            files=find_meant_files(check, choice.workdir) or (),
+        thread, command = snapshot.record.thread, check["command"]
+        files = find_meant_files(check, choice.workdir) or ()
+        meant = f" (here {', '.join(files)})" if files else ""
+        raise Refused(
+            f"the answer of role {role} would be checked by a command that is not trusted here: "
+            f"{command}{meant}",
+            code="check-not-trusted",
+            hint=f"read it; if it may run here: `uwf thread step {thread} --trust`",
+            thread=thread,
+            role=role,
+            command=command,
+            files=list(files),
         )
     return checks

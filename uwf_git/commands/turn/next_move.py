@@ -425,7 +425,10 @@ def advise(
     if status == "paused":
         return Advice(_after_pause(thread, present))
     if status == "failed":
-        return Advice(_retry(thread))
+        return Advice(
+            f"`uwf thread retry {thread}` lets a run go on, and with -m tells the agent something; "
+            f"`uwf thread step {thread}` tries once more"
+        )
     if status == "waiting" and present.waiting is not None:
         return Advice(_wait(thread, present.waiting))
     if status == "split":
@@ -522,14 +525,6 @@ def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
         told = f"branch {branch} waits for the end of a limit: {_wait(thread, waiting)}"
     more = len(held) - 1
     return told + (f"; {more} more {'waits' if more == 1 else 'wait'}" if more else "")
-
-
-def _retry(thread: ThreadId) -> str:
-    """Return what to type when an agent has failed."""
-    return (
-        f"`uwf thread retry {thread}` lets a run go on, and with -m tells the agent something; "
-        f"`uwf thread step {thread}` tries once more"
-    )
 
 
 def _wait(thread: ThreadId, waiting: Waiting) -> str:

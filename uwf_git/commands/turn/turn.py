@@ -187,6 +187,12 @@ class ThreadResult(NamedTuple):
     """Of a thread that has split: what the step did to each branch, as ``BranchStep``."""
 
 
+def read_thread_result(tip: Snapshot) -> ThreadResult:
+    """Return the result that the commit of *tip* describes."""
+    said = tip.subject.partition(": ")[2]
+    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+
+
 def build_thread_result(record: TransitionRecord, *, said: str, commit: Oid) -> ThreadResult:
     """Return the result that *record* of *commit* describes; *said* is its subject."""
     return ThreadResult(
@@ -319,19 +325,13 @@ def read_input_files(
 ) -> list[InputFile]:
     """Return the files that *role* is given at a turn, in the order of its patterns."""
     try:
-        patterns = list_patterns(snapshot, present, place, role)
+        templates = (*role.input_files, *(() if place is None else place.input_files))
+        patterns = fill_paths(snapshot, present, place, templates, of=role)
     except BadFileBelow as error:
         return [InputFile(str(error.facts["path"]), "", error.problem)]
     if workdir is None:
         return [InputFile(each, "", "has no work directory here") for each in patterns]
     return read_files(workdir, patterns)
-
-
-def list_patterns(
-    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
-) -> list[str]:
-    patterns = (*role.input_files, *(() if place is None else place.input_files))
-    return fill_paths(snapshot, present, place, patterns, of=role)
 
 
 def read_files(workdir: str, patterns: Sequence[str]) -> list[InputFile]:

@@ -83,72 +83,61 @@ def read_with_checks(
     read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
 ) -> T:
     """Return what *read* returns, called twice with functions that check conditions and schemas."""
-    parts = _Parts()
-    with suppress(InvalidWorkflow):
-        # All problems are found below.
-        read(parts.collect_condition, parts.collect_schema)
-    parts.check(limits)
-    return read(parts.tell_condition, parts.tell_schema)
+    conditions: dict[str | FlowText, str | None] = {}
+    schemas: list[Any] = []
 
+    def collect_condition(condition: str | FlowText) -> None:
+        if len(conditions) < MOST_CONDITIONS:
+            conditions[condition] = None
 
-class _Parts:
-    def __init__(self) -> None:
-        self._conditions: dict[str | FlowText, str | None] = {}
-        self._schemas: list[Any] = []
-        self._problems: list[list[Problem]] = []
-
-    def collect_condition(self, condition: str | FlowText) -> None:
-        if len(self._conditions) < MOST_CONDITIONS:
-            self._conditions[condition] = None
-
-    def collect_schema(self, schema: Any) -> list[Problem]:
-        self._schemas.append(schema)
+    def collect_schema(schema: Any) -> list[Problem]:
+        schemas.append(schema)
         return []
 
-    def tell_condition(self, condition: str | FlowText) -> str | None:
-        return self._conditions.get(condition, _TOO_MANY)
+    with suppress(InvalidWorkflow):
+        # All problems are found below.
+        read(collect_condition, collect_schema)
+    found, problems = _check_all([*conditions], schemas, limits)
+    # In the order in which they were collected.
+    told = iter(problems)
+    return read(lambda each: found.get(each, _TOO_MANY), lambda _schema: next(told))
 
-    def tell_schema(self, _schema: Any) -> list[Problem]:
-        # In the order in which they were collected.
-        return self._problems.pop(0)
 
-    def check(self, limits: RunLimits) -> None:
-        """Check everything; if a limit is hit, that is the problem of what was checked then."""
-        conditions = list(self._conditions)
-        self._problems = [[] for _schema in self._schemas]
-        if not conditions and not self._schemas:
-            return
-        # Shared with the child, which does not answer once a limit ends it.
-        with mmap.mmap(-1, 8) as progress:
+def _check_all(
+    conditions: list[str | FlowText], schemas: list[Any], limits: RunLimits
+) -> tuple[dict[str | FlowText, str | None], list[list[Problem]]]:
+    """Check everything; if a limit is hit, that is the problem of what was checked then."""
+    problems: list[list[Problem]] = [[] for _schema in schemas]
+    if not conditions and not schemas:
+        return {}, problems
+    # Shared with the child, which does not answer once a limit ends it.
+    with mmap.mmap(-1, 8) as progress:
 
-            def check() -> list[Any]:
-                found: list[Any] = []
-                for number, condition in enumerate(conditions):
-                    progress[:] = number.to_bytes(8)
-                    found.append(_check(condition))
-                for number, schema in enumerate(self._schemas, len(conditions)):
-                    progress[:] = number.to_bytes(8)
-                    found.append([[each.path, each.message] for each in check_schema(schema)])
-                return found
+        def check() -> list[Any]:
+            found: list[Any] = []
+            for number, condition in enumerate(conditions):
+                progress[:] = number.to_bytes(8)
+                found.append(_check(condition))
+            for number, schema in enumerate(schemas, len(conditions)):
+                progress[:] = number.to_bytes(8)
+                found.append([[each.path, each.message] for each in check_schema(schema)])
+            return found
 
-            try:
-                found = _check_once(
-                    (conditions, self._schemas, limits),
-                    lambda: run_limited(check, limits=limits, what=_WHAT),
-                )
-            except Refused as error:
-                self._blame(int.from_bytes(progress[:]), error)
-                return
-        self._conditions = dict(zip(conditions, found, strict=False))
-        told = found[len(conditions) :]
-        self._problems = [[Problem(*each) for each in problems] for problems in told]
-
-    def _blame(self, number: int, error: Refused) -> None:
-        names = list(self._conditions)
-        if number < len(names):
-            self._conditions[names[number]] = error.message
-        else:
-            self._problems[number - len(names)].append(Problem("", error.message))
+        try:
+            found = _check_once(
+                (conditions, schemas, limits),
+                lambda: run_limited(check, limits=limits, what=_WHAT),
+            )
+        except Refused as error:
+            told: dict[str | FlowText, str | None] = dict.fromkeys(conditions)
+            number = int.from_bytes(progress[:])
+            if number < len(conditions):
+                told[conditions[number]] = error.message
+            else:
+                problems[number - len(conditions)].append(Problem("", error.message))
+            return told, problems
+    problems = [[Problem(*each) for each in listed] for listed in found[len(conditions) :]]
+    return dict(zip(conditions, found, strict=False)), problems
 
 
 def _check_once(parts: tuple[Any, ...], check: Callable[[], list[Any]]) -> list[Any]:

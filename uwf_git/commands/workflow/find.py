@@ -7,6 +7,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
@@ -301,14 +302,8 @@ def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
     """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
     from uwf_git.model.definition.definition import UsedWorkflow  # noqa: PLC0415 (few threads use any)
 
-    known: dict[str, UsedWorkflow | str] = {}
-
+    @cache
     def find(name: str) -> UsedWorkflow | str:
-        if name not in known:
-            known[name] = find_first(name)
-        return known[name]
-
-    def find_first(name: str) -> UsedWorkflow | str:
         if name in users:
             return f"workflow {name} cannot contain itself: {' uses '.join((*users, name))}"
         try:
@@ -362,22 +357,6 @@ def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
             return _of_version(store, versions.popitem()[1])
         if versions:
             raise ambiguous_node(text, sorted(versions))
-    return _of_any_ref(store, text, prefix)
-
-
-def _of_version(store: Store, version: Version) -> FoundWorkflow:
-    """Return the workflow of a version, read once in a process: a commit never changes."""
-    found = _VERSIONS.get(version.commit.oid)
-    if found is None:
-        read = _found(version.workflow, lambda name: get_version_node(store, version, name))
-        closure = tuple(each._replace(payload=freeze(each.payload)) for each in read.closure)
-        found = FoundWorkflow(parse_workflow(closure[0]), closure)
-        _VERSIONS.put(version.commit.oid, found, _NODE_BYTES * len(closure))
-    return found
-
-
-def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
-    """Find a workflow under any ref: an old version, or a fetched thread's version."""
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(prefix))
     if node.type != WORKFLOW:
@@ -390,6 +369,17 @@ def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
         return part
 
     return _found(node.hash, get_part)
+
+
+def _of_version(store: Store, version: Version) -> FoundWorkflow:
+    """Return the workflow of a version, read once in a process: a commit never changes."""
+    found = _VERSIONS.get(version.commit.oid)
+    if found is None:
+        read = _found(version.workflow, lambda name: get_version_node(store, version, name))
+        closure = tuple(each._replace(payload=freeze(each.payload)) for each in read.closure)
+        found = FoundWorkflow(parse_workflow(closure[0]), closure)
+        _VERSIONS.put(version.commit.oid, found, _NODE_BYTES * len(closure))
+    return found
 
 
 def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflow:

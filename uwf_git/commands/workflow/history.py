@@ -3,6 +3,7 @@
 import difflib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -122,15 +123,6 @@ def _no_such_version(name: str, what: str) -> Refused:
     )
 
 
-def _ambiguous_version(text: str, matches: list[str]) -> Refused:
-    return Refused(
-        f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
-        code="ambiguous-version",
-        hint="give more of the hash",
-        matches=matches,
-    )
-
-
 def get_newest(store: Store, text: str) -> Version:
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
@@ -150,7 +142,9 @@ def get_present(store: Store, text: str) -> Version:
 
 def choose_version(name: str, versions: Sequence[Version], text: str) -> Version:
     """Return the newest of *versions* that *text* names: a prefix of a hash or of a commit."""
-    prefix = _node_prefix(text)
+    prefix = None
+    with suppress(NotANodeHash):
+        prefix = parse_node_prefix(text)
     found: dict[str, Version] = {}
     for version in versions:
         if prefix is not None and version.workflow.startswith(prefix):
@@ -160,15 +154,14 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
     if not found:
         raise _no_such_version(name, f"no version {text[:60]!r}")
     if len(found) > 1:
-        raise _ambiguous_version(text, sorted(found))
+        matches = sorted(found)
+        raise Refused(
+            f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
+            code="ambiguous-version",
+            hint="give more of the hash",
+            matches=matches,
+        )
     return found.popitem()[1]
-
-
-def _node_prefix(text: str) -> str | None:
-    try:
-        return parse_node_prefix(text)
-    except NotANodeHash:
-        return None
 
 
 class RolledBack(NamedTuple):
@@ -322,25 +315,27 @@ def _compare_values(
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """List the versions of the workflow *name*, also removals, newest first."""
-    versions, damage = _read(store, get_newest(store, name))
+    versions: list[Version] = []
+    damage = None
+    try:
+        for version in walk_versions(store, get_newest(store, name)):
+            versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
+    except StoreDamaged as error:
+        damage = error.message
     count = len(versions) if limit is None else min(limit, len(versions))
     # One more than the limit: a row compares with the version before it.
-    contents = [_read_contents(store, version) for version in versions[: count + 1]]
+    contents: list[Contents | StoreDamaged] = []
+    for version in versions[: count + 1]:
+        try:
+            closure = tuple(_closure(store, version))
+            described = describe_workflow(parse_workflow(closure[0]), closure)
+            contents.append(Contents(described, read_sources(store.objects, version.commit)))
+        except StoreDamaged as error:
+            contents.append(error)
     rows = [_row(versions, contents, at) for at in range(count)]
     if damage is not None:
         rows.append({"error": damage})
     return rows[:limit]
-
-
-def _read(store: Store, newest: Version) -> tuple[list[Version], str | None]:
-    """Return the versions down to the first or to a damaged one, and the damage."""
-    versions: list[Version] = []
-    try:
-        for version in walk_versions(store, newest):
-            versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
-    except StoreDamaged as error:
-        return versions, error.message
-    return versions, None
 
 
 def _row(
@@ -360,37 +355,17 @@ def _row(
     if reason:
         row["reason"] = reason
     if version.event == ROLLBACK:
-        restored = _restored(versions, at)
+        # The newest version with the same tree.
+        older = (each for each in versions[at + 1 :] if not each.is_removed)
+        restored = next((each for each in older if each.commit.tree == commit.tree), None)
         if restored is not None:
-            row["restored"] = restored
+            row["restored"] = restored.commit.oid
     if isinstance(content, StoreDamaged):
         return {**row, "error": content.message}
     before = contents[at + 1] if at + 1 < len(contents) else None
     if isinstance(before, Contents):
         row["changes"] = [each._asdict() for each in compare_versions(before, content)]
     return row
-
-
-def _restored(versions: list[Version], at: int) -> str | None:
-    """Return the commit of the version that a rollback restored: the newest with the same tree."""
-    tree = versions[at].commit.tree
-    return next(
-        (
-            each.commit.oid
-            for each in versions[at + 1 :]
-            if each.commit.tree == tree and not each.is_removed
-        ),
-        None,
-    )
-
-
-def _read_contents(store: Store, version: Version) -> Contents | StoreDamaged:
-    try:
-        closure = tuple(_closure(store, version))
-        described = describe_workflow(parse_workflow(closure[0]), closure)
-        return Contents(described, read_sources(store.objects, version.commit))
-    except StoreDamaged as error:
-        return error
 
 
 def _closure(store: Store, version: Version) -> Iterator[Any]:

@@ -343,13 +343,9 @@ def _read_tip(commit: str, content: str) -> Tip:
     lines = message.split("\n")
     left_out = [line.removeprefix(_LEFT_OUT) for line in lines if line.startswith(_LEFT_OUT)]
     is_made = any(line.startswith("Uwf-Thread: ") for line in lines)
-    return Tip(commit, tree, find_head_then(message), tuple(left_out), is_made)
-
-
-def find_head_then(message: str) -> str | None:
     heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
     head = heads[-1].removeprefix(_HEAD) if heads else ""
-    return head if is_oid(head) else None
+    return Tip(commit, tree, head if is_oid(head) else None, tuple(left_out), is_made)
 
 
 def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:

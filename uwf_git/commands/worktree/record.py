@@ -56,7 +56,11 @@ class SplitOrigin(NamedTuple):
     at: str
     source: str
     repository: str
+    """Its git directory, the common one."""
+
     prefix: str
+    """Where in the repository the source lies; empty at the top."""
+
     commit: str
 
 
@@ -130,10 +134,6 @@ def forget_worktrees(store: Store, parent: ThreadId) -> None:
 def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
     """Note why a worktree stays, unless that is known."""
     note_once(store, STAYS, worktree.thread, _spell({"path": worktree.path, "reason": reason}))
-
-
-def forget_that_stays(store: Store, worktree: Worktree) -> None:
-    remove_file(store.local_path(STAYS, worktree.thread))
 
 
 def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from uwf_git.agents.process import ToolRequest, run_tool
-from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
+from uwf_git.commands.worktree.record import Inner, SplitOrigin, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.git.fenced import (
@@ -44,16 +44,6 @@ def _not_isolated(path: str, problem: str) -> Refused:
         "at; another directory: --workdir PATH",
         path=path,
     )
-
-
-class Origin(NamedTuple):
-    repository: str
-    """Its git directory, the common one."""
-
-    prefix: str
-    """Where in the repository the work directory lies; empty at the top."""
-
-    commit: str
 
 
 class Git(NamedTuple):
@@ -97,7 +87,9 @@ def git_of(
     return Git(environ, Place(git_dir, worktree, kept=kept))
 
 
-def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHING_KEPT) -> Origin:
+def find_origin(
+    environ: Mapping[str, str], workdir: str, *, at: str, kept: Kept = NOTHING_KEPT
+) -> SplitOrigin:
     """Return the commit of the repository around *workdir*, which has no uncommitted change."""
     place = find_place(environ, workdir, kept)
     if isinstance(place, str):
@@ -117,9 +109,8 @@ def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHIN
             changed=changed,
         )
     prefix = os.path.relpath(os.path.realpath(workdir), place.worktree)
-    return Origin(
-        find_common_dir(place.git_dir), "" if prefix == os.curdir else prefix + os.sep, commit
-    )
+    prefix = "" if prefix == os.curdir else prefix + os.sep
+    return SplitOrigin(at, workdir, find_common_dir(place.git_dir), prefix, commit)
 
 
 def find_commit(git: Git, name: str | None) -> str | None:
@@ -205,7 +196,9 @@ def keep_state(
     if not has_changed and not ends:
         return state.head, None
     git_dir = state.git.place.git_dir
-    repository = _choose_repository(worktree, git_dir)
+    own = os.path.join(worktree.git_dir, "modules") + os.sep
+    found = os.path.join(worktree.repository, "modules", git_dir.removeprefix(own))
+    repository = found if git_dir.startswith(own) and os.path.isdir(found) else worktree.repository
     to = git_of(environ, repository)
     parents = tuple(dict.fromkeys([*filter(None, [state.head]), *ends]))
     if not has_changed and parents == (state.head,):
@@ -241,13 +234,6 @@ def _list_ends(worktree: Worktree, state: State) -> list[str]:
 def _goes(worktree: Worktree, git_dir: str) -> bool:
     places = (os.path.realpath(worktree.path), worktree.git_dir)
     return f"{git_dir}{os.sep}".startswith(tuple(place + os.sep for place in places))
-
-
-def _choose_repository(worktree: Worktree, git_dir: str) -> str:
-    """Return the project's own repository of the submodule *git_dir*; the project's for others."""
-    own = os.path.join(worktree.git_dir, "modules") + os.sep
-    found = os.path.join(worktree.repository, "modules", git_dir.removeprefix(own))
-    return found if git_dir.startswith(own) and os.path.isdir(found) else worktree.repository
 
 
 def _unite(state: State, parents: tuple[str, ...], to: Git, ref: str, worktree: Worktree) -> str:

@@ -17,7 +17,6 @@ from uwf_git.commands.worktree.record import (
     describe_work,
     find_split_origin,
     find_worktree,
-    forget_that_stays,
     forget_worktree,
     forget_worktrees,
     list_parents,
@@ -47,7 +46,13 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import find_settings, walk_trunks
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import find_workdir, has_files, set_workdir, workdirs_folder
+from uwf_git.store.threads.run_dir import (
+    STAYS,
+    find_workdir,
+    has_files,
+    set_workdir,
+    workdirs_folder,
+)
 from uwf_git.store.threads.snapshot import Snapshot
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.
@@ -71,7 +76,7 @@ def note_origin(
 ) -> SplitOrigin:
     """Record the commit of *source* as the origin of all branches that *thread* has at *at*."""
     kept = find_settings(store, thread)
-    origin = SplitOrigin(at, source, *find_origin(environ, source, kept=kept))
+    origin = find_origin(environ, source, at=at, kept=kept)
     write_origin(store, thread, origin)
     return origin
 
@@ -180,19 +185,19 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     parent, at = snapshot.get_trunk(), find_isolation(snapshot)
     if parent is None or at is None:
         return None
-    thread = snapshot.record.thread
+    thread, ref = snapshot.record.thread, name_work(snapshot.record.thread)
     with lock_worktrees(store):
         worktree = find_worktree(store, parent, thread)
         if worktree is not None and worktree.git_dir:
             _commit(store, environ, worktree)
-            return name_work(thread)
+            return ref
         origin = find_split_origin(store, parent, at)
         if origin is None:
             return None
         git = git_of(environ, origin.repository)
-        if find_commit(git, name_work(thread)) is None:
-            move_ref(git, name_work(thread), origin.commit)
-        return name_work(thread)
+        if find_commit(git, ref) is None:
+            move_ref(git, ref, origin.commit)
+        return ref
 
 
 def remove_ended(
@@ -266,7 +271,7 @@ def _retire(
         debug("K3RW9DTF", "work cannot be kept", thread=worktree.thread, error=str(error))
         note_that_stays(store, found, str(error))
         return False
-    forget_that_stays(store, found)
+    remove_file(store.local_path(STAYS, found.thread))
     write_worktree(store, found._replace(is_removed=True))
     return True
 
@@ -351,18 +356,6 @@ def _list_inside(git: Git, path: str) -> list[str]:
 # Forget the work of a branch whose thread is removed: its ref in the user's repository.
 
 
-def _worktree_stays(worktree: Worktree) -> Conflict:
-    return Conflict(
-        f"the worktree of branch {worktree.thread} is still there: {worktree.path}",
-        code="worktree-stays",
-        hint="a branch works in it, or its work cannot be kept, as `git -C "
-        f"{shlex.quote(worktree.path)} add --all --dry-run` may show; after that `uwf gc` "
-        "removes it",
-        thread=worktree.thread,
-        path=worktree.path,
-    )
-
-
 class ForgottenWork(NamedTuple):
     """The work of a branch, whose ref was deleted; its commit stays until git prunes it."""
 
@@ -382,7 +375,15 @@ def remove_left_worktree(
     sweep_worktrees(store, environ, [parent])
     found = find_worktree(store, parent, thread)
     if found is not None and not found.is_removed:
-        raise _worktree_stays(found)
+        raise Conflict(
+            f"the worktree of branch {found.thread} is still there: {found.path}",
+            code="worktree-stays",
+            hint="a branch works in it, or its work cannot be kept, as `git -C "
+            f"{shlex.quote(found.path)} add --all --dry-run` may show; after that `uwf gc` "
+            "removes it",
+            thread=found.thread,
+            path=found.path,
+        )
 
 
 def forget_work(
