@@ -191,6 +191,8 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         "forked_from": before.record.thread,
         "cause": None if cause.node is None else cause.node.hash,
     }
+    # An attempt, and a verdict that rejects the work, say whether tries are left.
+    is_try = event == "attempt" or cause.verdict == "rejected"
     record = before.record._replace(
         thread=cause.thread or before.record.thread,
         event=event,
@@ -202,7 +204,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         at=cause.at if RULES[event].has_place else None,
         parent_thread=None if event == "fork" else before.record.parent_thread,
         turn=_find_turn(before, event, state.workflow),
-        retries_left=_find_retries_left(event, cause),
+        retries_left=cause.has_retries if is_try else None,
         files=cause.files if RULES[event].may_change_files else None,
         **{name: value if carries(event, name) else None for name, value in carried.items()},
     )
@@ -214,12 +216,6 @@ def _find_turn(before: Standing, event: Event, workflow: NodeHash) -> str | None
     if not RULES[event].leaves_turn or workflow != before.record.workflow:
         return None
     return before.record.turn or before.commit
-
-
-def _find_retries_left(event: Event, cause: Cause) -> bool | None:
-    """Return what an attempt, or a verdict that rejects the work, says of the tries left."""
-    is_told = event == "attempt" or cause.verdict == "rejected"
-    return cause.has_retries if is_told else None
 
 
 def begin_thread(

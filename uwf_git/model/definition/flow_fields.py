@@ -388,7 +388,8 @@ class FieldReader:
         if isinstance(value, str) and value in choices:
             return True
         told = shown(value) if isinstance(value, str) else yaml_kind(value)
-        return self._add(path, f"must be {_either(choices)}, not {told}")
+        either = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+        return self._add(path, f"must be {either}, not {told}")
 
     def _is_number(self, path: DocumentPath, value: Any) -> bool:
         wanted = _NUMBERS[str(path[-1])]
@@ -500,7 +501,3 @@ class FieldReader:
     def _is_right(self, path: DocumentPath, text: FlowText) -> bool:
         problem = self._check_text(text)
         return True if problem is None else self._add(path, problem)
-
-
-def _either(choices: tuple[str, ...]) -> str:
-    return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))

@@ -127,7 +127,9 @@ def read_definition(
     flow: FlowDefinition | None = None
     if root is not None:
         file = FlowFile(name, language, roles, outside)
-        flow, added = read_flow(findings, root, _container(fields, root), file)
+        bare = {key: item for key, item in fields.items() if key not in _BARE_KEYS}
+        container = fields.get("root") if root else bare
+        flow, added = read_flow(findings, root, container, file)
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]
     else:
@@ -173,12 +175,6 @@ def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentP
         fields, root = findings.read_fields((), value, GRAPH_KEYS) or {}, None
     _check_version(findings, fields.get("version"))
     return fields, root
-
-
-def _container(fields: Mapping[str, Any], root: DocumentPath) -> Any:
-    if root:
-        return fields.get("root")
-    return {key: item for key, item in fields.items() if key not in _BARE_KEYS}
 
 
 def _check_version(findings: Findings, value: Any) -> None:

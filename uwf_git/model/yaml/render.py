@@ -109,10 +109,12 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
             first = " " * column
         return
     gap = " " if lead else ""
-    if isinstance(value, str) and _reads_as_block(value):
+    if not isinstance(value, str):
+        lines.append(f"{lead}{gap}{json.dumps(value, allow_nan=False)}")
+    elif "\n" in value and not value.isspace() and not _UNWRITABLE.search(value):
         _put_literal(lines, f"{lead}{gap}", value, column=max(column, 2))
     else:
-        lines.append(f"{lead}{gap}{_scalar(value)}")
+        lines.append(f"{lead}{gap}{_text(value)}")
 
 
 def _open_block(lines: list[str], lead: str, *, column: int) -> str:
@@ -144,16 +146,6 @@ def _put_literal(lines: list[str], lead: str, text: str, *, column: int) -> None
     pad = " " * column
     lines += [pad + line if line else "" for line in body.split("\n")]
     lines += [""] * (ends - 1)
-
-
-def _reads_as_block(text: str) -> bool:
-    return "\n" in text and not text.isspace() and not _UNWRITABLE.search(text)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    return json.dumps(value, allow_nan=False)
 
 
 def _text(text: str) -> str:

@@ -75,7 +75,8 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
     Unless *keep*, its other values are removed.
     """
     if not keep:
-        text = _without(text, normal_name(name))
+        wanted = normal_name(name)
+        text = _cut(text, lambda item: item.kind == "setting" and item.name == wanted)
     section, _dot, key = name.rpartition(".")
     end = _end_of_section(text, normal_name(name).rpartition(".")[0])
     if end is None:
@@ -119,10 +120,6 @@ def _section_of(item: ConfigItem) -> str | None:
     if item.kind == "comment":
         return None
     return item.name if item.kind == "section" else item.name.rpartition(".")[0]
-
-
-def _without(text: str, name: str) -> str:
-    return _cut(text, lambda item: item.kind == "setting" and item.name == name)
 
 
 def _cut(text: str, is_cut: Callable[[ConfigItem], bool]) -> str:

@@ -40,12 +40,6 @@ NODES_REF = "refs/cas/nodes"
 _MOST_TRIES = 20
 
 
-def _nodes_moved() -> Conflict:
-    return Conflict(
-        "other processes kept putting nodes at the same time", code="nodes-moved", hint="try again"
-    )
-
-
 def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
     """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new."""
     nodes = list(nodes)
@@ -69,7 +63,9 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
         )
         if _move(store, seen, write_commit(store.objects, draft, signing)):
             return True
-    raise _nodes_moved()
+    raise Conflict(
+        "other processes kept putting nodes at the same time", code="nodes-moved", hint="try again"
+    )
 
 
 def build_put_message(new: Iterable[NodeHash]) -> bytes:

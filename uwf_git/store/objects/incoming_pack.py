@@ -445,14 +445,12 @@ class IncomingPack:
             todo += children
 
     def _children(self, base: int) -> Iterator[int]:
-        yield from self._waiting.pop(self._name(base), ())
+        name = bytes(self._names[base * OID_BYTES : (base + 1) * OID_BYTES])
+        yield from self._waiting.pop(name, ())
         number = self._first[base]
         while number != _NONE:
             yield number
             number = self._next[number]
-
-    def _name(self, number: int) -> bytes:
-        return bytes(self._names[number * OID_BYTES : (number + 1) * OID_BYTES])
 
     def _build(self, number: int) -> bytes:
         """Return the content of an object whose bases are named."""

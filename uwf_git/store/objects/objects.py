@@ -236,10 +236,6 @@ class DurableObjects:
 
         return DulwichObjects(self)
 
-    def list_packs(self) -> list[str]:
-        self._packs.renew()
-        return [os.path.join(self.pack_dir, name) for name in self._packs.names()]
-
     def list_unusual_packs(self) -> list[str]:
         """List the names, without ending, of the packs that could not be read whole."""
         return self._packs.names(unusual=True)

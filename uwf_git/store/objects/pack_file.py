@@ -206,7 +206,9 @@ class Pack:
         if index[:8] != _INDEX_BEGINNING:
             raise ValueError("an index that git does not write today")
         fan_out = (0, *_FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING)))
-        _check_index(index, fan_out[-1])
+        problem = _find_odd_length(index, fan_out[-1])
+        if problem is not None:
+            raise ValueError(problem)
         self._offsets_at = _NAMES_AT + fan_out[-1] * (OID_BYTES + _CRC_BYTES)
         self._fan_out, self._index = fan_out, index
 
@@ -333,12 +335,6 @@ def _find_mismatch(index: bytes | mmap, content: bytes | mmap) -> str | None:
     if problem is None and content[-OID_BYTES:] != index[-2 * OID_BYTES : -OID_BYTES]:
         problem = "does not end with the checksum that its index has"
     return problem
-
-
-def _check_index(index: bytes | mmap, count: int) -> None:
-    problem = _find_odd_length(index, count)
-    if problem is not None:
-        raise ValueError(problem)
 
 
 def _find_odd_length(index: bytes | mmap, count: int) -> str | None:

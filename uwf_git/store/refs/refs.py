@@ -154,12 +154,9 @@ class PackedRefs:
             self._is_sorted = b"sorted" in header[len(_ANY_HEADER) : -1].split(b" ")
         self._end = len(self._content)
         if self._start < self._end:
-            self._check_end(path)
-
-    def _check_end(self, path: str) -> None:
-        last = self._begin_of_line(self._start, self._end - 1)
-        if self._content[self._end - 1 :] != b"\n" or self._end - last < _SHORTEST_LINE:
-            raise BadPackedRefs(path, f"is cut short: {self._content[last:][:60]!r}")
+            last = self._begin_of_line(self._start, self._end - 1)
+            if self._content[self._end - 1 :] != b"\n" or self._end - last < _SHORTEST_LINE:
+                raise BadPackedRefs(path, f"is cut short: {self._content[last:][:60]!r}")
 
     def find(self, name: str) -> bytes | None:
         """Return the 40 bytes before *name*, normally an object id; None if it is not there."""
