@@ -96,4 +96,8 @@ def __getattr__(name: str) -> Any:
         from uwf_git.agentkit.programs.command import spawn_cli  # noqa: PLC0415 (see above)
 
         return spawn_cli
-    raise AttributeError(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

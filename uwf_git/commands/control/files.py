@@ -243,12 +243,12 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
             ran = chain.git.run("merge-tree", *words)
             tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
             if ran.status == 1:
+                place = shlex.quote(chain.worktree)
                 raise Refused(
                     f"the files of threads {thread} and {winner} conflict: "
                     f"{name_some(names, most=_SHOWN)}; nothing was changed",
                     code="files-conflict",
-                    hint="merge them yourself: `git -C "
-                    f"{shlex.quote(chain.worktree)} merge --no-commit {ref}`",
+                    hint=f"merge them yourself: `git -C {place} merge --no-commit {ref}`",
                     thread=thread,
                     other=winner,
                     paths=names,

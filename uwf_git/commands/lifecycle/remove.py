@@ -83,11 +83,12 @@ def get_archived(store: Store, thread: ThreadId) -> Head:
     head = get_head(store, thread)
     if not head.archived:
         is_damaged = _plan(store, head).status == DAMAGED
+        damaged = ", damaged" if is_damaged else ""
+        ref = ACTIVE + thread
         raise Refused(
-            f"thread {thread} is active{', damaged' if is_damaged else ''}, and only archived "
-            "threads can be removed",
+            f"thread {thread} is active{damaged}, and only archived threads can be removed",
             # A damaged thread cannot be killed.
-            hint=f"`git update-ref -d {ACTIVE + thread}` in the store gives it up as it is"
+            hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
             if is_damaged
             else f"end it first: `uwf thread kill {thread} -m …`",
             thread=thread,

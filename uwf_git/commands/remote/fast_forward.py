@@ -43,14 +43,15 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
             return True
         there = sides.there_archived
         if reconciled.event == "diverged" and there is not None:
+            here = sides.active
             raise Conflict(
                 f"thread {thread} has ended at {remote.name}, at {there}, "
-                f"which does not descend from {sides.active} here",
+                f"which does not descend from {here} here",
                 code="ended-elsewhere",
-                hint=f"continue in a fork: `uwf thread fork {thread} --at {sides.active}`",
+                hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
                 thread=thread,
                 remote=remote.name,
-                local=sides.active,
+                local=here,
                 tracked=there,
             )
     return False

@@ -116,14 +116,15 @@ class KeepRules(NamedTuple):
 
 
 def read_keep_rules(config: GitConfig) -> KeepRules:
-    text = config.get(KEEP_LOGS)
+    name = KEEP_LOGS
+    text = config.get(name)
     size = parse_size(text) if text else DEFAULT_LOG_BYTES
     if size is None:
         raise Refused(
-            f"{KEEP_LOGS} is {(text or '')[:40]!r}, not a size such as 64k",
+            f"{name} is {(text or '')[:40]!r}, not a size such as 64k",
             code="bad-keep-setting",
-            hint=f"set it anew: `uwf config set {KEEP_LOGS} 64k`; 0 keeps no logs",
-            setting=KEEP_LOGS,
+            hint=f"set it anew: `uwf config set {name} 64k`; 0 keeps no logs",
+            setting=name,
         )
     names = (config.get(RECORD_ENV) or "").replace(",", " ").split()
     return KeepRules(size, tuple(names))
