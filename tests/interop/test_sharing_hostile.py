@@ -25,9 +25,9 @@ from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.incoming import FetchRequest, RemoteFailed, receive_objects
+from uwf_git.store.remotes.incoming import FetchRequest, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl
-from uwf_git.store.remotes.transport import Access, fetch_pack
+from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]

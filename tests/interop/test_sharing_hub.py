@@ -15,7 +15,7 @@ from uwf_git.commands.admin.init import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.remotes.incoming import RemoteFailed
+from uwf_git.store.remotes.transport import RemoteFailed
 
 Git = Callable[..., str]
 

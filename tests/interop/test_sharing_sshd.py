@@ -15,7 +15,7 @@ from store.signing_keys import public_half
 from uwf_git.commands.admin.init import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.remotes.incoming import RemoteFailed
+from uwf_git.store.remotes.transport import RemoteFailed
 
 Git = Callable[..., str]
 

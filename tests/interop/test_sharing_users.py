@@ -19,7 +19,7 @@ from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.admin.init import init_shared
 from uwf_git.commands.caller import Caller
 from uwf_git.model.names import ThreadId
-from uwf_git.store.remotes.incoming import RemoteFailed
+from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import create_store, open_store
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")

@@ -8,8 +8,8 @@ from refusing import refuses
 
 from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.model.names import ThreadId
-from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import find_store
 
 

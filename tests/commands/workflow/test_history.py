@@ -20,6 +20,7 @@ from uwf_git.commands.workflow.history import (
     rollback_workflow,
     show_workflow,
 )
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.model.yaml.include import Includes
 from uwf_git.store.nodes.tree import MissingNode
@@ -68,6 +69,14 @@ def test_history_that_breaks_off_ends_in_a_row_that_says_why(
     assert (last["before"], "changes" in last) == (puts[0].version, False)
     assert list(end) == ["error"]
     assert puts[0].version in end["error"]
+
+
+def test_newest_version_that_is_damaged_is_an_error(world: World, puts: list[PutWorkflow]) -> None:
+    lose(world.store, puts[2].version)
+    world.reopen()
+
+    with pytest.raises(StoreDamaged, match=puts[2].version):
+        list_history(world.store, "demo")
 
 
 def contents(text: str = DEMO, **files: bytes) -> Contents:

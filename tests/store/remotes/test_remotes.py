@@ -10,7 +10,6 @@ from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import (
     RemoteUrl,
     Sides,
@@ -25,7 +24,7 @@ from uwf_git.store.remotes.remotes import (
     shown_url,
     without_passwords,
 )
-from uwf_git.store.remotes.transport import request_safely
+from uwf_git.store.remotes.transport import RemoteFailed, request_safely
 from uwf_git.store.store import Store, create_store, open_store
 
 Git = Callable[..., str]

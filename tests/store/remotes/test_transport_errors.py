@@ -3,12 +3,8 @@ from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from urllib3.exceptions import ReadTimeoutError
 
-from uwf_git.store.remotes.incoming import (
-    RemoteFailed,
-    failures,
-    unauthorized,
-)
 from uwf_git.store.remotes.remotes import RemoteUrl
+from uwf_git.store.remotes.transport import RemoteFailed, failures, unauthorized
 
 URL = RemoteUrl("http", "https://me:secret@host/x")
 

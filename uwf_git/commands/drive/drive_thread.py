@@ -282,10 +282,10 @@ class Drive:
         if status == "ready":
             # It became ready since the step was refused.
             return None
-        waiting = snapshot.get_present().waiting
-        is_limit = waiting is not None and waiting.until is not None
-        if status == "waiting" and self.request.wait and is_limit:
-            return self._wait_for_limit(None)
+        if status == "waiting" and self.request.wait:
+            waiting = snapshot.get_present().waiting
+            if waiting is not None and waiting.until is not None:
+                return self._wait_for_limit(None)
         if status == "paused" or status == "failed" or status == "waiting":  # noqa: PLR1714 (mypy narrows this way only)
             return self._stopped_unless_first(status, error)
         raise error

@@ -26,7 +26,6 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
     Parcel,
-    RemoteFailed,
     build_parcel,
     hold_blobs,
     name_blob,
@@ -34,7 +33,7 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
-from uwf_git.store.remotes.transport import Access, fetch_pack, list_refs_there
+from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack, list_refs_there
 from uwf_git.store.store import Store
 
 TTL_S = 60.0

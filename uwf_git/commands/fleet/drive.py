@@ -30,8 +30,8 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import choose_remote, read_shared
+from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_thread
 from uwf_git.store.threads.history import find_tip, walk_trunks

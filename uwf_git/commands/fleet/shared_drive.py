@@ -37,7 +37,6 @@ from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid, is_oid
-from uwf_git.store.remotes.incoming import RemoteFailed
 from uwf_git.store.remotes.remotes import (
     add_remote,
     choose_remote,
@@ -46,6 +45,7 @@ from uwf_git.store.remotes.remotes import (
     read_shared,
     read_sides,
 )
+from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, parse_thread_id, resolve_thread
 
@@ -262,10 +262,12 @@ class SharedDrive:
             taken.callback(keeper.release, held)
             self._held = held
             self._follow()
-            claims = list_claims(self._hub.look()) if and_branches else {}
-            for branch in list(list_present_descendants(self._store, self._thread)):
-                if branch in claims:
-                    taken.callback(keeper.release, keeper.take(branch, on_look=lambda _refs: None))
+            if and_branches:
+                claims = list_claims(self._hub.look())
+                for branch in list(list_present_descendants(self._store, self._thread)):
+                    if branch in claims:
+                        again = keeper.take(branch, on_look=lambda _refs: None)
+                        taken.callback(keeper.release, again)
             if share.project is not None:
                 share.project.prepare()
             self.push()

@@ -289,10 +289,13 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
     entry = read_entry(moment.snapshot)
     status = moment.snapshot.record.status
     at = present.trying or present.at
-    position = entry if at is None else parse_position(at)
-    if at is not None and present.trying is None and status == "ready":
+    if at is None:
+        position = entry
+    elif present.trying is None and status == "ready":
         # Which place is next after a step is not decided for many.
         position = None
+    else:
+        position = parse_position(at)
     progress = plan.Progress(
         status=status,
         visits=present.visits,

@@ -425,8 +425,10 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.after_ms is None and request.before_ms is None:
         return True
-    # The time of a damaged thread is unknown.
-    updated_ms = row.get("lastUpdateTime", -1)
+    updated_ms = row.get("lastUpdateTime")
+    if updated_ms is None:
+        # The time of a damaged thread is unknown.
+        return False
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)

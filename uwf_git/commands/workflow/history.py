@@ -315,10 +315,11 @@ def _compare_values(
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """List the versions of the workflow *name*, also removals, newest first."""
+    newest = get_newest(store, name)
     versions: list[Version] = []
     damage = None
     try:
-        for version in walk_versions(store, get_newest(store, name)):
+        for version in walk_versions(store, newest):
             versions.append(version)  # noqa: PERF402 (keep those before a damaged one)
     except StoreDamaged as error:
         damage = error.message
