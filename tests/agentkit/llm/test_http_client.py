@@ -24,6 +24,7 @@ from uwf_git.agentkit.llm.http_client import (
     find_quota_wait_s,
     find_wait_s,
     post_with_retries,
+    shut_after,
     split_url,
 )
 
@@ -95,6 +96,12 @@ def test_a_huge_reply_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) ->
         failure = refused(served.url)
     assert failure.trouble == "too-much"
     assert failure.message.endswith("the reply is longer than 1 MiB")
+
+
+def test_what_a_connection_says_until_it_is_shut_is_not_whole() -> None:
+    is_shut = threading.Event()
+    with pytest.raises(TimeoutError), shut_after(0, is_shut.set):
+        assert is_shut.wait(60)
 
 
 def test_a_server_without_tls_is_reported() -> None:

@@ -147,11 +147,11 @@ class _Timed:
     timeout: float | None
 
     def getresponse(self) -> Any:
-        with _at_the_end(self.timeout, partial(_shut, self.sock)):
+        with shut_after(self.timeout, partial(_shut, self.sock)):
             return super().getresponse()  # type: ignore[misc]  # of urllib3's connection
 
     def _tunnel(self) -> None:
-        with _at_the_end(self.timeout, partial(_shut, self.sock)):
+        with shut_after(self.timeout, partial(_shut, self.sock)):
             super()._tunnel()  # type: ignore[misc]  # of http.client's connection
 
 
@@ -197,7 +197,7 @@ class HttpClient:
                 decode_content=False,
             )
             try:
-                with _at_the_end(_left_s(deadline), response.shutdown):
+                with shut_after(_left_s(deadline), response.shutdown):
                     content = _read(response, self.where)
             except BaseException:
                 response.close()
@@ -237,15 +237,27 @@ def _build_ascii_url(parts: SplitResult) -> str:
 
 
 @contextmanager
-def _at_the_end(seconds: float | None, shut: Callable[[], None]) -> Iterator[None]:
-    """Call *shut* after so many seconds: a limit of the socket bounds one read only."""
-    timer = threading.Timer(_MOST_S if seconds is None else seconds, shut)
+def shut_after(seconds: float | None, shut: Callable[[], None]) -> Iterator[None]:
+    """Call *shut* after so many seconds: a limit of the socket bounds one read only.
+
+    What was read until then raises TimeoutError: it ends where the connection was shut, and no TLS
+    is begun on that (Python 3.11 and 3.12 leave such a socket open).
+    """
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_over.set()
+        shut()
+
+    timer = threading.Timer(_MOST_S if seconds is None else seconds, end)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+    if is_over.is_set():
+        raise TimeoutError
 
 
 def _shut(sock: socket.socket | None) -> None:
