@@ -22,7 +22,7 @@ from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.threads.run_dir import settings_file
+from uwf_git.store.threads.local_files import settings_file
 
 FILES = ("-c", "protocol.file.allow=always")
 

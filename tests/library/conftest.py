@@ -9,7 +9,7 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
-from uwf_git.library.arguments import PlayerFunction
+from uwf_git.library.players import PlayerFunction
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store
 

@@ -4,7 +4,7 @@ import pytest
 from refusing import refuses
 
 from uwf_git import AgentContext, TaskRuntime
-from uwf_git.library.arguments import PlayerFunction
+from uwf_git.library.players import PlayerFunction
 from uwf_git.library.starting import to_agent_words
 
 INNER = """\

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from uwf_git import AgentContext, Refused, TaskHandle, TaskRuntime
-from uwf_git.library.arguments import PlayerFunction
+from uwf_git.library.players import PlayerFunction
 
 FLOW = """\
 name: flow

@@ -5,7 +5,7 @@ import pytest
 from commands.draft.test_judge import GOOD, spoiled
 
 from uwf_git import AgentContext, AgentFailed, PlayerResult, Refused, TaskRuntime, TaskStep
-from uwf_git.library.arguments import PlayerFunction
+from uwf_git.library.players import PlayerFunction
 
 BAD = spoiled("agentId: writer", "agentId: scribe")
 

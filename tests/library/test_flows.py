@@ -9,7 +9,8 @@ from commands.step.test_record_turn import CHECKS
 from library.crowd import Crowd
 
 from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime
-from uwf_git.library.arguments import PlayerFunction, WrongArgument
+from uwf_git.library.arguments import WrongArgument
+from uwf_git.library.players import PlayerFunction
 
 REASON = "too many errors; the direction may be wrong"
 

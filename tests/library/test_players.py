@@ -29,8 +29,8 @@ from uwf_git.agentkit import AgentResult
 from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.turn_context import Step
 from uwf_git.errors import StoreDamaged
-from uwf_git.library import arguments
-from uwf_git.library.arguments import PlayerFunction, StepMemory
+from uwf_git.library import players
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.store.store import open_store
 
 KEY = "sk-" + "a1B2c3D4" * 4
@@ -293,7 +293,7 @@ def test_what_is_remembered_is_shared_and_cannot_be_changed(tmp_path: Path) -> N
 def test_more_than_the_most_is_forgotten_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arguments, "_STEP_BYTES", arguments.MOST_BYTES // 3)
+    monkeypatch.setattr(players, "_STEP_BYTES", players.MOST_BYTES // 3)
     reader = Reader()
     runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
 

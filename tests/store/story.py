@@ -21,7 +21,7 @@ from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, create_head
-from uwf_git.store.threads.history import (
+from uwf_git.store.threads.record import (
     NewCommit,
     build_next,
     read_standing,

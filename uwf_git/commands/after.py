@@ -10,7 +10,7 @@ from contextlib import suppress
 from uwf_git.commands.worktree.record import take_those_that_stay
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
 
 _WARNED = "guessed-committers"
 

@@ -42,8 +42,8 @@ from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, list_threads
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.run_dir import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Which thread carries out the plans of a work directory.

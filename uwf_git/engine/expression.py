@@ -25,13 +25,9 @@ from jsonata.regex_engine import RegexFlags
 from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
-from uwf_git.engine.javascript.evaluator import parse_template
-from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.values import ExpressionFailed
 from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
 from uwf_git.engine.lazy_list import LazyList
 from uwf_git.errors import Refused, UwfError
-from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.text import cut
 
 SOURCE_BYTES = 16 * 1024
@@ -401,29 +397,3 @@ def _find_end(source: str, start: int) -> int:
             return end
         problem = problem or found
     raise ValueError(f"in ${{{source[start : start + 40]}: {problem or 'no } ends it'}")
-
-
-NAMES = ("state", "iteration", "prompt", "depth")
-"""What every text of a flow may read; within maps their items too."""
-
-
-# Texts of flows: conditions, ``over``, and the templates of inputs and bounds.
-
-
-def check_flow_text(text: FlowText) -> str | None:
-    """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
-    is_expression = text.kind == "expression"
-    try:
-        if text.language == "jsonata" and is_expression:
-            return check_condition(text.text)
-        if text.language == "jsonata":
-            split_template(text.text)
-        else:
-            parse = parse_expression if is_expression else parse_template
-            parse(text.text, (*NAMES, *text.names))
-    except ValueError as error:
-        return str(error)
-    except ExpressionFailed as error:
-        where = "" if error.position is None else f" (at character {error.position})"
-        return f"{error.problem}{where}"
-    return None

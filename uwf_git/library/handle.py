@@ -23,7 +23,8 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.library.arguments import RolePlayer, check_arguments, check_number
+from uwf_git.library.arguments import check_arguments, check_number
+from uwf_git.library.players import RolePlayer
 from uwf_git.library.starting import (
     AgentsByRole,
     AppendedSource,

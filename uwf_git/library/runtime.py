@@ -18,14 +18,9 @@ from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
-from uwf_git.library.arguments import (
-    PlayerFunction,
-    StepMemory,
-    WrongArgument,
-    check_arguments,
-    check_number,
-)
+from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.library.starting import (
     AgentsByRole,
     AppendedSource,

@@ -25,7 +25,8 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.events import EventType, parse_event_id
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import AgentFailed, StoreDamaged, UwfError
-from uwf_git.library.arguments import PlayerFunction, StepMemory, WrongArgument
+from uwf_git.library.arguments import WrongArgument
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, TASK_WORDS, Status
 from uwf_git.model.workflow import START

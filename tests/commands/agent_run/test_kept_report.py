@@ -8,7 +8,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.local_files import get_run_dir
 
 GRAPH = """
 name: reporting

@@ -15,7 +15,7 @@ from uwf_git.commands.agent_run.mask import (
 )
 from uwf_git.commands.turn.turn import Played, StepFiles
 from uwf_git.engine.masking import take_fingerprints
-from uwf_git.store.threads.run_dir import RunDir, get_run_dir
+from uwf_git.store.threads.local_files import RunDir, get_run_dir
 
 KEY = "sk-ant-0123456789"
 ENVIRON = {"MY_API_KEY": KEY, "OTHER_TOKEN": "6789-sk-ant-é"}

@@ -30,7 +30,7 @@ from uwf_git.commands.plan import StopWatch
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.plan.settings import DEFAULTS
-from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.local_files import get_run_dir
 
 STUBBORN = "trap 'echo x >asked' TERM\n"
 SAID = "echo 'half of it'; echo 'so far' >&2\n"

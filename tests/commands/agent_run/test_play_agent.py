@@ -24,7 +24,7 @@ from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.threads.history import list_preserved
-from uwf_git.store.threads.run_dir import has_runs
+from uwf_git.store.threads.local_files import has_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""

@@ -25,7 +25,7 @@ from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.local_files import get_run_dir
 
 OTHER = Oid("5" * 40)
 

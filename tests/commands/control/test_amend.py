@@ -14,7 +14,7 @@ from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.next_move import LimitReached
+from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

@@ -31,7 +31,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
-from uwf_git.commands.turn.next_move import LimitReached
+from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
 from uwf_git.engine.turn_context import AgentContext, parse_context
@@ -45,8 +45,9 @@ from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import NewCommit, read_standing, walk_history
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")

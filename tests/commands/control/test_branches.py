@@ -17,9 +17,9 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.next_move import LimitReached
+from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import list_run_dirs
+from uwf_git.store.threads.local_files import list_run_dirs
 
 TREE = """\
 name: tree

@@ -21,8 +21,8 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.store.threads.history import NewCommit
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
 

@@ -17,7 +17,8 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import NewCommit, list_preserved, walk_history
+from uwf_git.store.threads.history import list_preserved, walk_history
+from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
 STEERERS = 20

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from workflow_file import read_flow_file
 
-from uwf_git.engine.expression import NAMES, check_condition, check_flow_text
+from uwf_git.engine.expression import check_condition
+from uwf_git.engine.flow_text import NAMES, check_flow_text
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
 from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.definition.flow_fields import CHOICES, KEYS, POLICIES

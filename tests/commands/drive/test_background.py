@@ -17,8 +17,8 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive
-from uwf_git.store.threads.run_dir import log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "Said."}'"""
 

@@ -21,8 +21,8 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import NoSuchThread
+from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import lock_drive
-from uwf_git.store.threads.run_dir import log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
 

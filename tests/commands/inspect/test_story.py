@@ -20,7 +20,7 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.thread import Amendment, build_signal
-from uwf_git.store.threads.history import build_next, read_standing, record_next
+from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 Told = tuple[str, Any, str]

@@ -16,7 +16,7 @@ from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import list_preserved, preserve_commit
-from uwf_git.store.threads.run_dir import log_path
+from uwf_git.store.threads.local_files import log_path
 
 Git = Callable[..., str]
 

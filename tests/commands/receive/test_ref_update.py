@@ -29,7 +29,7 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 
 A, B, ZERO = Oid("a" * 40), Oid("b" * 40), "0" * 40
 

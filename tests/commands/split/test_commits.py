@@ -27,7 +27,7 @@ from uwf_git.model.flow import MAX_ITEMS
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import advance_head, create_head, get_head
-from uwf_git.store.threads.run_dir import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 

@@ -23,7 +23,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import list_preserved
-from uwf_git.store.threads.run_dir import list_run_dirs
+from uwf_git.store.threads.local_files import list_run_dirs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 ROUTED = """

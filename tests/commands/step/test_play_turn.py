@@ -12,7 +12,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.logs import LogRequest, read_logs
-from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.local_files import get_run_dir
 
 CHECKED = """
 name: checked

@@ -28,7 +28,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import find_workdir, forget_workdir
+from uwf_git.store.threads.local_files import find_workdir, forget_workdir
 
 
 def test_a_work_directory_with_changes_is_refused_before_anything_is_made(

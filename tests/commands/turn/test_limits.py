@@ -11,7 +11,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.next_move import LimitReached, choose_limits
+from uwf_git.commands.turn.limits import LimitReached, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 

@@ -8,7 +8,7 @@ from refusing import refuses
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.flow import RetryRules, read_retry
+from uwf_git.commands.turn.rules import RetryRules, read_retry
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, set_config
 

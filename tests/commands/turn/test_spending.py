@@ -3,7 +3,7 @@
 from commands.flow_runs import branches
 from commands.world import World, fails, says
 
-from uwf_git.commands.turn.next_move import Spending, read_spending
+from uwf_git.commands.turn.limits import Spending, read_spending
 from uwf_git.model.names import ThreadId
 
 FLOW = """\

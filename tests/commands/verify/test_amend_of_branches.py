@@ -12,7 +12,7 @@ from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Action, Amendment, build_signal
-from uwf_git.store.threads.history import NewCommit, read_standing
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")

@@ -9,7 +9,7 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import build_signal
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.history import NewCommit, read_standing
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 

@@ -28,7 +28,7 @@ from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 
 
 def work(git: Git, world: World, branch: ThreadId, path: str) -> str:

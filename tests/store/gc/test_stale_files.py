@@ -13,8 +13,8 @@ from uwf_git.store.disk.locks import hold_lock, hold_ref_lock, markers
 from uwf_git.store.gc.tidy import remove_stale_files
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.local_files import find_workdir, log_path, set_workdir
 from uwf_git.store.threads.lock import lock_thread
-from uwf_git.store.threads.run_dir import find_workdir, log_path, set_workdir
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 NOBODY = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")

@@ -10,7 +10,7 @@ from store.conftest import Git
 from store.story import THREAD
 
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     find_workdir,
     log_path,
     set_workdir,
@@ -54,7 +54,7 @@ SET = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 for number in range(20):
     set_workdir(open_store(sys.argv[1]), ThreadId(sys.argv[2]), sys.argv[3] * 2000)
 """

@@ -13,13 +13,8 @@ from uwf_git.model.event_rules import apply_event
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.tree import DamagedNode
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import (
-    NewCommit,
-    read_standing,
-    record_next,
-    record_start,
-    walk_history,
-)
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
 from uwf_git.store.threads.snapshot import Snapshot
 
 

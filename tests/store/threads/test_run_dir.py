@@ -9,7 +9,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     RunDir,
     get_run_dir,
     has_runs,

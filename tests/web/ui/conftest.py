@@ -13,7 +13,7 @@ from web.ui.page_server import PageServer, run_page
 
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.commands.inspect.story import make_mask
-from uwf_git.library.arguments import StepMemory
+from uwf_git.library.players import StepMemory
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.site import LiveLogs, Site, Stories

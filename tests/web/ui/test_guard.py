@@ -2,7 +2,8 @@
 
 import pytest
 
-from uwf_git.web.ui.answers import RequestHead, check_head, is_asset
+from uwf_git.web.ui.answers import is_asset
+from uwf_git.web.ui.guard import RequestHead, check_head
 
 
 def status(method: str = "GET", path: str = "/api/about", **headers: str) -> int:

@@ -7,7 +7,7 @@ from commands.world import World
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.run_dir import log_path
+from uwf_git.store.threads.local_files import log_path
 from uwf_git.web.ui import site as live_logs_module
 from uwf_git.web.ui.site import LiveLogs
 

@@ -5,7 +5,7 @@ from refusing import refuses
 from web.ui.asking import Ask
 
 from uwf_git.commands.lifecycle.start import find_agents
-from uwf_git.store.threads.run_dir import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.trust import trust_agents
 from uwf_git.web.ui.site import Site
 

@@ -41,7 +41,7 @@ from uwf_git.store.git.fenced import (
     run_fenced,
 )
 from uwf_git.store.git.program import ProgramFailed, Ran
-from uwf_git.store.threads.run_dir import SETTINGS
+from uwf_git.store.threads.local_files import SETTINGS
 
 _HELP = """\
 Usage: uwf-check completed

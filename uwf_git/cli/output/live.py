@@ -1,4 +1,4 @@
-"""Views that are drawn again: the last lines of a terminal, or the whole terminal."""
+"""Views that are drawn again (the last lines of a terminal, or all), and lines of steps."""
 
 import os
 import signal

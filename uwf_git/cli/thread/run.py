@@ -30,8 +30,8 @@ from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.flow import CLAIM
 from uwf_git.commands.turn.next_move import Steered
+from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_folds import count_steps, first_line

@@ -5,7 +5,8 @@ import os
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.flow import (
+from uwf_git.commands.turn.next_move import CONFIG_NAME
+from uwf_git.commands.turn.rules import (
     BACKOFF,
     CLAIM,
     KEEP_LOGS,
@@ -14,7 +15,6 @@ from uwf_git.commands.turn.flow import (
     read_keep_rules,
     read_retry,
 )
-from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES, read_most
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan

@@ -15,7 +15,7 @@ from uwf_git.model.workflow import describe_check, parse_role
 from uwf_git.store.git.config import normal_name
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import get_role, get_typed, get_workflow, read_snapshot
 from uwf_git.store.trust import (
     Trusted,

@@ -5,7 +5,7 @@ import stat
 
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import has_runs, list_threads_with_runs
+from uwf_git.store.threads.local_files import has_runs, list_threads_with_runs
 
 RUNNING = "running"
 """The shown status of a ready thread that is being worked on; it is never stored."""

@@ -24,7 +24,7 @@ from uwf_git.engine.masking import (
     parse_fingerprints,
     take_fingerprints,
 )
-from uwf_git.store.threads.run_dir import RunDir
+from uwf_git.store.threads.local_files import RunDir
 
 # Fewer characters of a secret are the end of many texts, and tell nothing.
 _TELLING = 4

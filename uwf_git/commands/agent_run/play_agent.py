@@ -73,8 +73,8 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.flow import record_env
-from uwf_git.commands.turn.next_move import tell_cut_short
+from uwf_git.commands.turn.limits import tell_cut_short
+from uwf_git.commands.turn.rules import record_env
 from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
@@ -83,7 +83,7 @@ from uwf_git.errors import Conflict
 from uwf_git.model.event_folds import first_line
 from uwf_git.project_paths import find_above
 from uwf_git.store.store import watch_config
-from uwf_git.store.threads.run_dir import RunDir
+from uwf_git.store.threads.local_files import RunDir
 from uwf_git.store.threads.snapshot import get_schema
 
 # The file in which an agent may leave its meta (``outputFile`` of its role).

@@ -33,7 +33,7 @@ from uwf_git.errors import AgentFailed
 from uwf_git.model.limits import find_time_left_s
 from uwf_git.project_paths import find_above
 from uwf_git.store.disk.durable import replace_file
-from uwf_git.store.threads.run_dir import RunDir
+from uwf_git.store.threads.local_files import RunDir
 
 # What every process of a turn is given: the agent's process and the processes of the role's checks.
 

@@ -20,8 +20,8 @@ from uwf_git.processes import (
 )
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.local_files import RunDir, list_check_runs, list_run_dirs
 from uwf_git.store.threads.lock import find_driver, find_holder
-from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # Who works on which thread of this store now, from lock files and run directories.

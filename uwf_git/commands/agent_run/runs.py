@@ -30,8 +30,7 @@ from uwf_git.model.names import NodeHash, ThreadId, is_node_hash
 from uwf_git.model.thread import add_usage, drop_unfit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     RunDir,
     get_run_dir,
     has_runs,
@@ -40,6 +39,7 @@ from uwf_git.store.threads.run_dir import (
     list_run_dirs,
     remove_runs,
 )
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
 # The runs of a thread that are not recorded yet: who plays them, which have finished.

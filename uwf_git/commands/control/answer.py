@@ -14,14 +14,8 @@ from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
 from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
-from uwf_git.commands.turn.next_move import (
-    PERSON,
-    NextTurn,
-    check_limits,
-    decide_next,
-    find_turn_place,
-    read_spending,
-)
+from uwf_git.commands.turn.limits import check_limits, read_spending
+from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.turn import (
     ThreadResult,
     Turn,

@@ -33,8 +33,8 @@ from uwf_git.model.definition.source import (
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import NewCommit
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import trust_agents
 

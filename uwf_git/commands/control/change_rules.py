@@ -19,7 +19,8 @@ from uwf_git.commands.turn.bind_roles import (
 )
 from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import build_agent
-from uwf_git.commands.turn.next_move import check_asked, settings_by_role
+from uwf_git.commands.turn.limits import check_asked
+from uwf_git.commands.turn.next_move import settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
@@ -34,9 +35,10 @@ from uwf_git.model.problem import Problem
 from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import NewCommit, read_standing, walk_history
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_thread
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, get_role, get_typed, read_snapshot
 from uwf_git.store.trust import is_trusted, trust_agents
 

@@ -37,8 +37,8 @@ from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import find_holder, lock_thread
-from uwf_git.store.threads.run_dir import find_workdir, workdirs_folder
 from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_snapshot
 
 _SHOWN, _MOST = 5, 1_000

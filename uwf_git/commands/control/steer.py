@@ -29,8 +29,8 @@ from uwf_git.model.thread import build_signal, keep_reason
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head
-from uwf_git.store.threads.history import NewCommit, build_next, read_standing
 from uwf_git.store.threads.lock import ThreadBusy, lock_briefly
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Steer a thread: record a commit that changes how it goes on and adds no step.

@@ -23,8 +23,8 @@ from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
+from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder, find_jobs
-from uwf_git.store.threads.run_dir import log_path
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _TICK_S = 0.02

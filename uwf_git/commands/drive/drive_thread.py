@@ -27,8 +27,9 @@ from uwf_git.commands.step.step_thread import (
 )
 from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, read_active
-from uwf_git.commands.turn.flow import RetryRules
-from uwf_git.commands.turn.next_move import LimitReached, Steered, find_steered, find_steps_left
+from uwf_git.commands.turn.limits import LimitReached, find_steps_left
+from uwf_git.commands.turn.next_move import Steered, find_steered
+from uwf_git.commands.turn.rules import RetryRules
 from uwf_git.commands.turn.turn import LIMIT_KIND, Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError

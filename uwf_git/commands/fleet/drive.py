@@ -22,7 +22,8 @@ from uwf_git.commands.split.family import Branch, Family, list_branches
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
-from uwf_git.commands.turn.next_move import decide_next, find_limit, find_steps_left
+from uwf_git.commands.turn.limits import find_limit, find_steps_left
+from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG

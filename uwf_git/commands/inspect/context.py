@@ -29,7 +29,7 @@ from uwf_git.model.workflow import END, Role, Workflow, parse_role, parse_workfl
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import RunDir, find_workdir, get_run_dir, has_runs
+from uwf_git.store.threads.local_files import RunDir, find_workdir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     get_role,

@@ -11,7 +11,7 @@ from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, count_branches, v
 from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, show_thread, view_thread
 from uwf_git.commands.inspect.step_view import view_steps
 from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
-from uwf_git.commands.turn.next_move import add_branches
+from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan

@@ -11,7 +11,8 @@ from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.commits import Container, find_container, label_branch
 from uwf_git.commands.split.family import Branch, list_branches
-from uwf_git.commands.turn.next_move import find_limit, find_next_move
+from uwf_git.commands.turn.limits import find_limit
+from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms

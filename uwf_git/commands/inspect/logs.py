@@ -28,8 +28,8 @@ from uwf_git.model.text import without_colours
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import RunDir, get_run_dir, has_runs, log_path
 from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs, log_path
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Read a file that another process appends to, without blocking.

@@ -31,7 +31,7 @@ from uwf_git.commands.inspect.list import (
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
 from uwf_git.commands.inspect.story import Mask, make_mask, mask_json
 from uwf_git.commands.split.family import Family
-from uwf_git.commands.turn.next_move import add_branches
+from uwf_git.commands.turn.limits import add_branches
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.limits import find_cost
@@ -41,7 +41,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
-from uwf_git.store.threads.run_dir import RunDir
+from uwf_git.store.threads.local_files import RunDir
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.threads.watch import RefWatch, Tips
 from uwf_git.store.workflows import list_names
@@ -242,6 +242,8 @@ def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:
         return False
     if wanted.least_cost is not None and (row.get("costUsd") or 0) < wanted.least_cost:
         return False
+    if not wanted.search:
+        return True
     text = " ".join(str(row[name]) for name in _SEARCHED if row.get(name)).casefold()
     return all(word in text for word in wanted.search.casefold().split())
 

@@ -10,8 +10,9 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.list import name_damage, walk_threads
 from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.commands.inspect.story import Entry, StoryReader, Telling, count_failed
-from uwf_git.engine.diff import align, diff_texts, diff_values, find_in, render_path, walk_texts
+from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
+from uwf_git.engine.text_search import find_in, walk_texts
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import START, STEP, find_reference
 from uwf_git.model.event_folds import count_attempts, count_steps, describe_files, first_line

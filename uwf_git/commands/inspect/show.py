@@ -14,8 +14,10 @@ from uwf_git.commands.inspect.step_view import (
 )
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.turn import next_move
-from uwf_git.commands.turn.flow import FlowPlace, fill_work_input, find_work_retries
-from uwf_git.commands.turn.next_move import Advice, NextMove, read_spending
+from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
+from uwf_git.commands.turn.limits import read_spending
+from uwf_git.commands.turn.next_move import Advice, NextMove
+from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.flow_state import find_suggestion, list_issues
 from uwf_git.engine.log_lines import find_outputs
@@ -28,7 +30,7 @@ from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_head
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     find_newest_step,
@@ -272,7 +274,8 @@ def _view_now(
 
         view["waiting"] = view_waiting(store, snapshot, present)
         question = view_question(snapshot, present)
-        view |= {} if question is None else {"question": question}
+        if question is not None:
+            view["question"] = question
     if present.paused_from is not None:
         view["pausedFrom"] = present.paused_from
     if present.hint:

@@ -18,8 +18,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote, Sides, list_remotes, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
+from uwf_git.store.threads.local_files import forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import forget_workdir
 from uwf_git.store.threads.snapshot import read_snapshot
 
 

@@ -22,16 +22,9 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
-from uwf_git.store.threads.history import (
-    build_next,
-    find_settings,
-    list_preserved,
-    read_standing,
-    record_next,
-    release,
-    walk_history,
-)
-from uwf_git.store.threads.run_dir import give_workdir
+from uwf_git.store.threads.history import find_settings, list_preserved, release, walk_history
+from uwf_git.store.threads.local_files import give_workdir
+from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _NUMBER = re.compile("[0-9]{1,6}")

@@ -30,8 +30,7 @@ from uwf_git.store.threads.heads import (
     resolve_thread,
 )
 from uwf_git.store.threads.history import list_preserved, release
-from uwf_git.store.threads.lock import forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     forget_files,
     forget_log,
     forget_settings,
@@ -40,6 +39,7 @@ from uwf_git.store.threads.run_dir import (
     list_run_dirs,
     remove_runs,
 )
+from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # Which threads `uwf thread rm` removes: the named ones and their branches, all of them archived.

@@ -17,7 +17,8 @@ from uwf_git.commands.turn.bind_roles import (
     no_such_role,
 )
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
-from uwf_git.commands.turn.next_move import CONFIG_NAME, FUNCTION, PERSON, choose_limits
+from uwf_git.commands.turn.limits import choose_limits
+from uwf_git.commands.turn.next_move import CONFIG_NAME, FUNCTION, PERSON
 from uwf_git.commands.turn.turn import existing_directory
 from uwf_git.commands.workflow.find import (
     FoundWorkflow,
@@ -34,8 +35,8 @@ from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import NewCommit, record_start
-from uwf_git.store.threads.run_dir import give_workdir
+from uwf_git.store.threads.local_files import give_workdir
+from uwf_git.store.threads.record import NewCommit, record_start
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted, trust_agents
 from uwf_git.store.workflows import list_names, list_shipped

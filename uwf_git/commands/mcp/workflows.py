@@ -59,7 +59,7 @@ from uwf_git.commands.mcp.server import (
 )
 from uwf_git.commands.split.family import Family, walk_descendants
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.next_move import check_asked, find_limit
+from uwf_git.commands.turn.limits import check_asked, find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.event_folds import first_line

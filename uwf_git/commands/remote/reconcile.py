@@ -34,8 +34,8 @@ from uwf_git.store.remotes.incoming import mapped_bytes, read_receive_limits
 from uwf_git.store.remotes.remotes import Remote, Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
+from uwf_git.store.threads.local_files import forget_workdir, get_run_dir
 from uwf_git.store.threads.lock import forget_lock
-from uwf_git.store.threads.run_dir import forget_workdir, get_run_dir
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.workflows import WORKFLOWS, list_names
 

@@ -50,7 +50,7 @@ from uwf_git.model.workflow import Workflow
 from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, build_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import NewCommit, draft_next, read_standing, write_draft
+from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     find_newest_step,

@@ -25,8 +25,8 @@ from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.branches import ThreadNotActive, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
-from uwf_git.commands.turn.flow import read_keep_rules, read_retry
 from uwf_git.commands.turn.next_move import find_turn_place
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import (
     KIND,
     Played,
@@ -49,7 +49,8 @@ from uwf_git.project_paths import is_in_repository
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, archive_head
-from uwf_git.store.threads.history import build_next, read_standing, record_next, walk_history
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, forget_workdir, get_run_dir
 from uwf_git.store.threads.lock import (
     find_kill_request,
     forget_kill_request,
@@ -58,7 +59,7 @@ from uwf_git.store.threads.lock import (
     lock_stop,
     write_kill_request,
 )
-from uwf_git.store.threads.run_dir import find_workdir, forget_workdir, get_run_dir
+from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, get_workflow, read_snapshot
 
 # End a thread: its last commit, then its move to the archive, then its local files.

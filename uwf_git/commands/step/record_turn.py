@@ -9,8 +9,8 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import tell_adapter
-from uwf_git.commands.turn.flow import find_work_retries
 from uwf_git.commands.turn.next_move import NextTurn
+from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
     MOST_REPLY_BYTES,
@@ -34,15 +34,9 @@ from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
-from uwf_git.store.threads.history import (
-    NewCommit,
-    build_next,
-    preserve_commit,
-    read_standing,
-    record_next,
-    walk_history,
-)
+from uwf_git.store.threads.history import preserve_commit, walk_history
 from uwf_git.store.threads.lock import find_kill_request, is_being_stopped
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.

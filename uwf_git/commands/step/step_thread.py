@@ -60,15 +60,10 @@ from uwf_git.commands.turn.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
-from uwf_git.commands.turn.flow import ask_container, read_keep_rules, read_retry
-from uwf_git.commands.turn.next_move import (
-    NextTurn,
-    check_limits,
-    decide_next,
-    find_steps_left,
-    find_turn_place,
-    read_spending,
-)
+from uwf_git.commands.turn.flow import ask_container
+from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
+from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import (
     Player,
     ThreadResult,

@@ -16,7 +16,7 @@ from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_ch
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import UwfError
-from uwf_git.store.threads.run_dir import SLOW_TO_RECORD, UNRECORDED, note_once
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, note_once
 
 _SLOW_S = 1.0
 

@@ -32,8 +32,8 @@ from uwf_git.store.threads.heads import (
     resolve_head,
 )
 from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
-from uwf_git.store.threads.run_dir import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 
 # An active thread, and the errors if it cannot be stepped or steered.

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.commits import SplitRefused, find_container
-from uwf_git.commands.turn.flow import KeepRules, RetryRules, fill_template
-from uwf_git.commands.turn.next_move import Spending
+from uwf_git.commands.turn.flow import fill_template
+from uwf_git.commands.turn.limits import Spending
+from uwf_git.commands.turn.rules import KeepRules, RetryRules
 from uwf_git.engine import flow_state
 from uwf_git.engine.flow_move import FlowWords
 from uwf_git.errors import Refused, UwfError, name_some
@@ -22,7 +23,7 @@ from uwf_git.model.workflow import Role, Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     RunDir,
     find_workdir,
     get_run_dir,

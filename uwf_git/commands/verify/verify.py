@@ -224,7 +224,8 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
         found = chain(found, check_files(store, {each.ref for each in targets}))
     troubles = tuple(islice(found, MOST_TOLD))
     gap = None if texts else find_hub_gap(store.path)
-    run.notes += [] if gap is None else [gap]
+    if gap is not None:
+        run.notes.append(gap)
     return run.conclude(troubles)
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.workflow.find import FoundWorkflow, find_used, find_workflow, includes_beside
-from uwf_git.engine.expression import check_condition, check_flow_text
+from uwf_git.engine.expression import check_condition
+from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.errors import Refused
 from uwf_git.model.definition.definition import (

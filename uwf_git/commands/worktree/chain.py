@@ -29,7 +29,7 @@ from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import find_settings, find_tip, read_root
-from uwf_git.store.threads.run_dir import files_index, files_size, find_workdir
+from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
 
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"

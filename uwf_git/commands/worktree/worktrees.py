@@ -45,14 +45,14 @@ from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import find_settings, walk_trunks
-from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     STAYS,
     find_workdir,
     has_files,
     set_workdir,
     workdirs_folder,
 )
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.

@@ -45,8 +45,7 @@ from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_de
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.local_files import (
     FILES,
     LOGS,
     files_index,
@@ -60,6 +59,7 @@ from uwf_git.store.threads.run_dir import (
     runs_folder,
     workdirs_folder,
 )
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 
 # Pack refs as `git pack-refs --all` does; a kill leaves nothing that blocks git.
 #

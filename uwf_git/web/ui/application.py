@@ -20,17 +20,11 @@ from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.web.ui.answers import (
-    HEADERS,
-    MOST_BODY_BYTES,
-    TOO_LARGE,
     Asked,
     Created,
     Describe,
     Picture,
-    Refusal,
-    RequestHead,
     bad_body,
-    check_head,
     is_asset,
     read_asset,
     tell_error,
@@ -49,6 +43,14 @@ from uwf_git.web.ui.controls import (
     start_new,
     view_draft,
     view_workflow,
+)
+from uwf_git.web.ui.guard import (
+    HEADERS,
+    MOST_BODY_BYTES,
+    TOO_LARGE,
+    Refusal,
+    RequestHead,
+    check_head,
 )
 from uwf_git.web.ui.site import Changes, Site, Workers
 from uwf_git.web.ui.thread_view import (

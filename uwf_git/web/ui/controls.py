@@ -51,7 +51,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import END, parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
-from uwf_git.store.threads.run_dir import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.workflows import SourceFiles, find_version, list_names, read_sources
 from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text

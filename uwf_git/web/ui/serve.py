@@ -22,12 +22,13 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.commands.inspect.story import make_mask
 from uwf_git.errors import Refused
-from uwf_git.library.arguments import StepMemory
+from uwf_git.library.players import StepMemory
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
-from uwf_git.web.ui.answers import HEADERS, OTHER_HOST, Describe, Refusal, hold_redirect
+from uwf_git.web.ui.answers import Describe, hold_redirect
 from uwf_git.web.ui.application import Application, write_refusal
+from uwf_git.web.ui.guard import HEADERS, OTHER_HOST, Refusal
 from uwf_git.web.ui.site import Changes, LiveLogs, Site, Stories
 
 _HOST = "127.0.0.1"
