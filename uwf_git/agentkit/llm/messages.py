@@ -175,7 +175,8 @@ def _build_openai(request: ModelRequest) -> dict[str, Any]:
             for result in message.results:
                 text = f"error: {result.text}" if result.is_error else result.text
                 messages.append({"role": "tool", "tool_call_id": result.call_id, "content": text})
-            messages += [{"role": "user", "content": message.note}] if message.note else []
+            if message.note:
+                messages.append({"role": "user", "content": message.note})
     body: dict[str, Any] = {"messages": messages}
     if request.tools:
         tools = [{**tool._asdict(), "parameters": dict(tool.parameters)} for tool in request.tools]

@@ -27,7 +27,7 @@ from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import get_run_dir, list_run_dirs, list_threads_with_runs
+from uwf_git.store.threads.local_files import get_run_dir, list_run_dirs, list_threads_with_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.threads.watch import Journal, Line, RefWatch, Tips, hold_journal
 
@@ -112,8 +112,8 @@ def list_new(
         behind: set[Oid] = set()
         # No ref holds a history that the thread has left; git may have deleted its older commits.
         with suppress(StoreDamaged):
-            for old in () if known is None else walk_history(store, known):
-                behind.add(old.commit.oid)
+            if known is not None:
+                behind.update(old.commit.oid for old in walk_history(store, known))
         found = [each for each in found if each[1] not in behind]
     transitions: list[OrderedTransition] = []
     latest = 0

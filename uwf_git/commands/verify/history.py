@@ -105,9 +105,12 @@ def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
 def find_hub_gap(git_dir: str) -> Finding | None:
     """Return how pushes may escape the rules of the shared store, if it has hooks, or None."""
     problem = find_unpinned(git_dir)
-    told = f"some pushes to the shared store {git_dir} may not be checked: {problem}"
-    mend = f"`uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`"
-    return None if problem is None else Finding(told, f"its owner mends it: {mend}")
+    if problem is None:
+        return None
+    return Finding(
+        f"some pushes to the shared store {git_dir} may not be checked: {problem}",
+        f"its owner mends it: `uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`",
+    )
 
 
 def note_changed_settings(store: Store) -> tuple[Finding, ...]:
@@ -158,7 +161,7 @@ def walk_back(
     forks: dict[Oid, ThreadId | None] = {}
     beginnings: list[ThreadId | None] = []
     damage: StoreDamaged | None = None
-    tip_thread: ThreadId | None = None
+    first: CommitView | None = None
     view: CommitView | None = None
     oid: Oid | None = tip
     while oid is not None and oid not in trusted and oid not in seen:
@@ -168,7 +171,7 @@ def walk_back(
             damage, oid = error, None
             break
         commits.append(oid)
-        tip_thread = thread_of(view) if len(commits) == 1 else tip_thread
+        first = first or view
         if _FORK in view.message or (_START in view.message and view.parents):
             forks[oid] = thread_of(view)
             beginnings.append(thread_of(view))
@@ -177,6 +180,7 @@ def walk_back(
             break
     if view is not None and (not commits or commits[-1] not in forks):
         beginnings.append(thread_of(view))
+    tip_thread = None if first is None else thread_of(first)
     return History(commits, oid, damage, forks, beginnings, tip_thread)
 
 
@@ -245,10 +249,12 @@ def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] = MappingProxyType
     """Return the sound heads of the threads of *store*, and those of *more* on demand."""
 
     def find(thread: ThreadId) -> Oid | None:
-        head = None
+        if thread in more:
+            return more[thread]
         with suppress(StoreDamaged):
-            head = None if thread in more else find_head(store, thread)
-        return more.get(thread) if head is None else head.commit
+            head = find_head(store, thread)
+            return None if head is None else head.commit
+        return None
 
     return KnownHeads(store.objects, find)
 
@@ -296,11 +302,14 @@ class SignedCommit(NamedTuple):
         """The finding on a bad or revoked signature; whether to sign is the users' policy."""
         if self.verdict.status not in _FORGED:
             return None
-        told = f"commit {self.commit} has a signature that is {self.verdict.status}"
-        see = f"see it with `git verify-commit -v {self.commit}`"
-        other = "another copy of this store may have what was signed: `git fetch`"
-        message, hint = f"{told}: {self.verdict.problem}", f"{see}; {other}"
-        return Finding(message, hint, self.ref, self.commit)
+        return Finding(
+            f"commit {self.commit} has a signature that is {self.verdict.status}: "
+            f"{self.verdict.problem}",
+            hint=f"see it with `git verify-commit -v {self.commit}`; another copy of this store "
+            "may have what was signed: `git fetch`",
+            ref=self.ref,
+            commit=self.commit,
+        )
 
 
 def verify_signatures(

@@ -108,7 +108,8 @@ def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Ite
         troubles += _compare_now(now, made.standing.state)
     troubles += _list_words(told, right)
     problem = find_author_problem(commit, made.author)
-    troubles += [] if problem is None else [problem]
+    if problem is not None:
+        troubles.append(problem)
     node = made.standing.record.cause
     for each in troubles or list_wrong(told, right):
         yield site.finding(each, hint=HAND_MADE, node=node)

@@ -59,9 +59,11 @@ def _graph(plan: GraphPlan, width: int) -> Iterator[str]:
         told: list[str] = []
         for way in ways:
             sign = "↺" if way.target <= number else "↓" if way.target == number + 1 else "→"
+            there = f"{sign} {plan.stations[way.target].name}"
+            told += [f"{label}  {there}" for label in way.labels]
             # The only way is not told if it leads to the next station.
-            labels = [f"{label}  " for label in way.labels] or [""] * (sign != "↓")
-            told += [f"{label}{sign} {plan.stations[way.target].name}" for label in labels]
+            if not way.labels and sign != "↓":
+                told.append(there)
         for left, line in enumerate(sorted(told, key=_number), 1 - len(told)):
             mark, guide = ("├─ ", "│  ") if left or goes_down else ("└─ ", "   ")
             first, *others = wrap(line, width - 3, "   ")
