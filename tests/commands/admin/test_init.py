@@ -9,6 +9,7 @@ from refusing import refuses
 
 from uwf_git.commands.admin.init import Shared, init_shared, init_store
 from uwf_git.store.git.hook_files import SHIMS, find_unpinned
+from uwf_git.store.store import create_store, list_changed_settings, open_store, watch_config
 
 Git = Callable[..., str]
 
@@ -26,6 +27,15 @@ def test_project_keeps_everything_it_has(tmp_path: Path, git: Git) -> None:
     assert made.store.path == str(tmp_path / ".git")
     assert git("rev-parse", "HEAD", cwd=tmp_path) == before
     assert git("status", "--porcelain", cwd=tmp_path) == ""
+
+
+def test_setting_of_a_store_that_an_agent_has_used_is_known(tmp_path: Path) -> None:
+    environ = os.environ | {"HOME": str(tmp_path)}
+    store = create_store(str(tmp_path / "store.git"), environ=environ)
+    watch_config(store)
+
+    assert init_store("store.git", str(tmp_path), environ).is_adopted
+    assert list_changed_settings(open_store(store.path, environ=environ)) == []
 
 
 def test_killed_init_is_completed(tmp_path: Path) -> None:
