@@ -112,12 +112,14 @@ def test_schema_is_put_in_words(schema: Any, phrase: str) -> None:
         {"$ref": "https://example.com/schema"},
         {"$ref": "#"},
         {"$ref": "#/$defs/a", "minLength": 1, "$defs": {"a": {"type": "string"}}},
+        {"required": ["untold"]},
     ],
 )
 def test_what_words_leave_out_is_known(schema: Any) -> None:
     words = SchemaWords(schema)
 
     words.phrase(schema)
+    words.list_fields(schema)
 
     assert not words.is_complete
 

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import _lru_cache_wrapper
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -130,9 +131,10 @@ def change(path: Path, before: str) -> None:
     differences = _differences(compile(before, name, "exec"), now)
     codes = {_key(old): new for old, new in differences}
     gc.unfreeze()
-    live = [each for each in gc.get_objects() if type(each) is FunctionType]
+    live = gc.get_objects()
     gc.freeze()
-    held = [each for each in live if each.__code__.co_filename == name]
+    functions = [each for each in live if type(each) is FunctionType]
+    held = [each for each in functions if each.__code__.co_filename == name]
     if held and not codes.keys() <= {_key(each.__code__) for each in held}:
         raise Unforkable("no function holds the code")
     try:
@@ -140,6 +142,10 @@ def change(path: Path, before: str) -> None:
             each.__code__ = codes.get(_key(each.__code__), each.__code__)
     except ValueError as error:  # other variables of the functions around it
         raise Unforkable(str(error)) from None
+    # What was computed before the fork was computed by the code as it was.
+    for each in live:
+        if type(each) is _lru_cache_wrapper:
+            each.cache_clear()
 
 
 def _differences(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:

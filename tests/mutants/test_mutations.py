@@ -112,10 +112,16 @@ def test_the_tests_of_each_room_are_there() -> None:
 
 
 BEFORE = """
+from functools import lru_cache
+
 LIMIT = 7
 
 def deeper():
     return [each for each in range(LIMIT) if each > 1]
+
+@lru_cache
+def kept():
+    return deeper()
 
 class Box:
     @property
@@ -140,12 +146,13 @@ def module(tmp_path: Path) -> ModuleType:
 
 def test_live_functions_get_the_code_of_the_changed_file(module: ModuleType) -> None:
     held, box = module.deeper, module.Box()
+    assert module.kept() == [2, 3, 4, 5, 6]
     path = Path(str(module.__file__))
     path.write_text(BEFORE.replace("each > 1", "\n each > 4").replace("return 1", "return 2"))
 
     change(path, BEFORE)
 
-    assert (held(), box.size) == ([5, 6], 2)
+    assert (held(), module.kept(), box.size) == ([5, 6], [5, 6], 2)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,11 @@ def known_subjects() -> list[Subject]:
         at(flows["level-4"], Progress("ready", {"coder": 6}, "reviewer"), "0/1.3/1.2/0/1"),
         at(flows["coder-review-loop"], Progress("waiting", {"coder": 3}, "tester"), "0.3/0/1"),
         at(flows["level-1"], Progress("completed", {"worker": 3})),
-        at(every_kind(), Progress("failed", {"coder": 3}, "one", attempts=2), "0/1/e0"),
+        at(
+            every_kind(),
+            Progress("failed", {"coder": 3}, "one", attempts=2, given_up={"0/2/0": "no way"}),
+            "0/1/e0",
+        ),
     ]
     return [*shipped.values(), *flows.values(), every_kind(), *threads]
 
