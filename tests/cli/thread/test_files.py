@@ -52,7 +52,9 @@ def test_a_fork_and_a_poke_take_the_files_along(uwf: Uwf, place: Path) -> None:
     assert Path(forked["path"], "log").read_text() == "begun\nline\n"
     ran = uwf("thread", "poke", thread, "--files", "--no-step")
     assert (place / "log").read_text() == "begun\nline\n"
-    assert "uwf thread restore" in ran.err
+    assert f"uwf thread restore {thread} " in ran.err
+    assert uwf("thread", "poke", thread, "--files", "--no-step").status == 1
+    assert (place / "log").read_text() == "begun\nline\n"
 
 
 def test_options_that_exclude_each_other_are_refused(uwf: Uwf) -> None:

@@ -191,11 +191,13 @@ def poke_command(
         )
     store, caller = session.open_store(), terminal_caller(session)
     if files:
-        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (start-up time)
+        from uwf_git.commands.control.files import poke_with_files  # noqa: PLC0415 (start-up time)
 
-        undo = restore_files(store, caller, thread, None, is_before=True).before
-        note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
-    poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
+        poked, at = poke_with_files(store, caller, thread, hint=message, agents=stepping.agents)
+        undo = f"uwf thread restore {at.thread} {at.before}"
+        note(f"the files are as before that step; `{undo}` undoes it")
+    else:
+        poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
     if no_step:
         emit_steered(session, store, poked)
     else:

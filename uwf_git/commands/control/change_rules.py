@@ -416,9 +416,18 @@ _AGAIN = "`uwf thread step {thread}` takes it again"
 
 
 def poke_thread(
-    store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
+    store: Store,
+    caller: Caller,
+    text: str,
+    *,
+    hint: str = "",
+    agents: tuple[str, ...] = (),
+    restore: Callable[[Snapshot], None] | None = None,
 ) -> ThreadResult:
-    """Take the newest step back; *hint* is for its role's next prompt, *agents* are ``--agent``."""
+    """Take the newest step back; *hint* is for its role's next prompt, *agents* are ``--agent``.
+
+    *restore* is called before that, once nothing is left that would refuse it.
+    """
 
     def build(snapshot: Snapshot) -> NewCommit:
         thread = snapshot.record.thread
@@ -428,6 +437,8 @@ def poke_thread(
         new = _build_poke(store, caller, snapshot, hint)
         workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
         check_next(thread, workflow, agents, role=snapshot.get_head_node().payload["role"])
+        if restore is not None:
+            restore(snapshot)
         return new
 
     return steer_between_steps(store, caller, text, build)

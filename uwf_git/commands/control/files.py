@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.lifecycle.fork import (
     Forked,
     ForkRequest,
@@ -25,6 +26,7 @@ from uwf_git.commands.lifecycle.fork import (
 )
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.step.turn_files import judge_by
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of, move_ref
@@ -67,16 +69,7 @@ def find_files(
     head = get_head(store, resolve_thread(store, text))
     chain = find_chain(store, head.thread, environ, is_reading=True)
     if chain is None:
-        workdir = find_workdir(store, head.thread)
-        raise _no_files(
-            head.thread,
-            f"its work directory {workdir} is in no git repository"
-            if workdir
-            else "its work directory on this machine is not known",
-            f"run `git init` in {workdir}: what is done from then on is recorded"
-            if workdir
-            else f"`uwf thread step {head.thread} --workdir PATH` names the project",
-        )
+        raise _no_project(store, head)
     if step is not None and is_oid(step) and chain.has(step):
         return FilesAt(head.thread, None, step, step, chain)
     number, before, after = _find_range(store, head, step, chain)
@@ -90,6 +83,27 @@ def find_files(
             f"{ref}`",
         )
     return found
+
+
+def _no_project(store: Store, head: Head) -> Refused:
+    workdir, ref = find_workdir(store, head.thread), name_work(head.thread)
+    if workdir is None:
+        problem = "its work directory on this machine is not known"
+        hint = f"`uwf thread step {head.thread} --workdir PATH` names the project"
+        if head.archived:
+            hint = f"they are in the project where it ran, at {ref}"
+    elif not os.path.isdir(workdir):
+        problem = f"its work directory {workdir} is gone"
+        hint = (
+            f"if it was a work tree of a project, that has them at {ref}: `uwf thread take THREAD "
+            f"{head.thread}` brings them to the files of a thread there"
+        )
+    else:
+        problem = f"its work directory {workdir} is in no git repository"
+        hint = f"run `git init` in {workdir}: what is done from then on is recorded"
+        if head.archived:
+            hint = "files are recorded where the work directory is in a git repository"
+    return _no_files(head.thread, problem, hint)
 
 
 def _find_range(
@@ -194,9 +208,9 @@ def open_files(found: FilesAt, commit: str, path: str) -> str:
 
 
 def restore_files(
-    store: Store, caller: Caller, text: str, step: str | None, *, is_before: bool = False
+    store: Store, caller: Caller, text: str, step: str, *, is_before: bool = False
 ) -> FilesAt:
-    """Make the files of the project as they were after *step*, or before it; None: the newest.
+    """Make the files of the project as they were after *step*, or before it.
 
     What is there now is recorded first. The user's index, HEAD and stash stay as they are.
     Restoring the ``before`` of the result undoes this.
@@ -204,20 +218,38 @@ def restore_files(
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         tip = read_snapshot(store, get_head(store, thread).commit)
-        place = find_workdir(store, thread)
-        if place is not None and not os.path.isdir(place):
-            raise _no_files(
-                thread,
-                f"its work directory {place} is gone",
-                f"`uwf thread files {thread} STEP --into PATH` has them elsewhere, and `uwf thread "
-                f"take THREAD {thread}` in the project of a thread",
-            )
-        step = step or find_newest_step(tip).commit.oid
-        found = find_files(store, caller.environ, thread, step)
-        told = f"files {'before' if is_before else 'after'} step {step}"
-        target = found.before if is_before else found.after
-        brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
-        return brought._replace(step=found.step)
+        return _restore(store, caller, tip, step, is_before=is_before)
+
+
+def _restore(store: Store, caller: Caller, tip: Snapshot, step: str, *, is_before: bool) -> FilesAt:
+    thread = tip.record.thread
+    found = find_files(store, caller.environ, thread, step)
+    place = find_workdir(store, thread)
+    if place is not None and not os.path.isdir(place):
+        raise _no_files(
+            thread,
+            f"its work directory {place} is gone",
+            f"`uwf thread files {thread} {step} --into PATH` has them elsewhere",
+        )
+    told = f"files {'before' if is_before else 'after'} step {step}"
+    target = found.before if is_before else found.after
+    brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
+    return brought._replace(step=found.step)
+
+
+def poke_with_files(
+    store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
+) -> tuple[ThreadResult, FilesAt]:
+    """Take the newest step back, and what it did to the files; refuse both or neither."""
+    restored: list[FilesAt] = []
+
+    def restore(tip: Snapshot) -> None:
+        if not restored:  # The head may have moved, so that the poke is built anew.
+            step = find_newest_step(tip).commit.oid
+            restored.append(_restore(store, caller, tip, step, is_before=True))
+
+    poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
+    return poked, restored[0]
 
 
 def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
@@ -248,7 +280,8 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                     f"the files of threads {thread} and {winner} conflict: "
                     f"{name_some(names, most=_SHOWN)}; nothing was changed",
                     code="files-conflict",
-                    hint=f"merge them yourself: `git -C {place} merge --no-commit {ref}`",
+                    hint="merge them yourself: commit what is in the project, then "
+                    f"`git -C {place} merge --no-commit {ref}`",
                     thread=thread,
                     other=winner,
                     paths=names,
