@@ -1,6 +1,5 @@
 """`json-cas`: its verbs on nodes and schemas, and the table of them."""
 
-import io
 import os
 import sys
 from collections import defaultdict
@@ -16,7 +15,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, render_json, without_none
 from uwf_git.cli.output.table import limit_option, render_text, shorten, wide_option
-from uwf_git.cli.session import Session, leave, stdout_is_utf8, write_stdout
+from uwf_git.cli.session import Session, leave, stdout_is_utf8, write_bytes, write_stdout
 from uwf_git.commands.cas import (
     NodeRow,
     bootstrap_store,
@@ -146,23 +145,15 @@ def cat_command(session: Session, node: str) -> None:
     """
     content = cat_node(session.open_store(), node)
     if content.raw is not None:
-        _write_raw(session, content.raw)
+        if session.stdout_is_tty:
+            write_stdout(visible_block(content.raw.decode(errors="backslashreplace")))
+        else:
+            write_bytes(content.raw)
     elif session.output_format == "json":
         ascii_only = not stdout_is_utf8()
         write_stdout(render_json(content.payload, pretty=True, ascii_only=ascii_only))
     else:
         emit(session, content.payload, text=payload_text)
-
-
-def _write_raw(session: Session, content: bytes) -> None:
-    if session.stdout_is_tty:
-        write_stdout(visible_block(content.decode(errors="backslashreplace")))
-        return
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Latin-1 has one character for each byte, so any bytes can be written like all other
-        # output, with its handling of closed readers and full disks.
-        sys.stdout.reconfigure(encoding="latin-1", newline="\n")
-    write_stdout(content.decode("latin-1"))
 
 
 @verb(

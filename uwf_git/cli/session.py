@@ -152,6 +152,15 @@ def write_stdout(text: str) -> None:
         raise OutputFailed(error.strerror or type(error).__name__) from error
 
 
+def write_bytes(content: bytes) -> None:
+    """Write *content* to standard output byte for byte, and flush; raise as ``write_stdout``."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Latin-1 has one character for each byte, so any bytes can be written like all other
+        # output, with its handling of closed readers and full disks.
+        sys.stdout.reconfigure(encoding="latin-1", newline="\n")
+    write_stdout(content.decode("latin-1"))
+
+
 def write_stderr(text: str) -> None:
     """Write *text* to standard error if it is open; a lost remark must not end a step."""
     if sys.stderr is None:

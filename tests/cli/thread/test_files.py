@@ -44,6 +44,23 @@ def test_what_a_step_changed_is_shown_and_undone(uwf: Uwf, place: Path) -> None:
     assert Path(into, "log").read_text() == "begun\n"
 
 
+def test_a_patch_that_is_redirected_can_be_applied(
+    uwf: Uwf, place: Path, git: Callable[..., str]
+) -> None:
+    thread = uwf.begun(uwf.agent("printf 'a\\r\\n\\033[31m\\351\\0' > bytes\n" + EDIT))
+    uwf.json("thread", "step", thread)
+    shown = uwf("thread", "files", thread, "--patch", stdout_is_tty=True).out
+    assert "Binary files /dev/null and b/bytes differ" in shown
+    made = (place / "bytes").read_bytes()
+    (place / "bytes").unlink()
+    (place / "log").write_text("begun\n")
+    patch = uwf("thread", "files", thread, "--patch").out
+    (place / "patch").write_text(patch)
+    git("apply", "patch", cwd=place)
+    assert (place / "bytes").read_bytes() == made
+    assert (place / "log").read_text() == "begun\nline\n"
+
+
 def test_a_fork_and_a_poke_take_the_files_along(uwf: Uwf, place: Path) -> None:
     thread = uwf.begun(uwf.agent(EDIT))
     for _ in range(2):

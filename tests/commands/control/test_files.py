@@ -62,8 +62,8 @@ def test_what_each_step_and_the_whole_thread_changed(world: World, thread: Threa
     assert changed(world, thread, "2") == ["new +1 -1", "notes +0 -1"]
     assert changed(world, thread, "3") == []
     assert changed(world, thread) == ["new +1 -0", "notes +0 -1"]
-    patch = read_patch(find_files(world.store, world.caller.environ, thread, "2"))
-    assert "-one\n+two" in patch
+    patch = read_patch(find_files(world.store, world.caller.environ, thread, "2"), is_shown=True)
+    assert b"-one\n+two\n" in patch
 
 
 def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread: ThreadId) -> None:

@@ -10,7 +10,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.screen import Style, emit, note, screen_of
-from uwf_git.cli.session import Session, write_stdout
+from uwf_git.cli.session import Session, write_bytes, write_stdout
 from uwf_git.commands.control.files import (
     FilesAt,
     find_files,
@@ -62,13 +62,15 @@ def files_command(
         )
     store = session.open_store()
     found = find_files(store, session.environ, thread, step)
+    if patch and not session.stdout_is_tty:
+        write_bytes(read_patch(found, is_shown=False))
+        return
     if patch:
         with paged(session, store) as reader:
             screen = screen_of(reader)
-            lines = visible_block(read_patch(found)).split("\n")
-            write_stdout(
-                "\n".join(screen.paint(line, _STYLES.get(line[:1])) for line in lines) + "\n"
-            )
+            content = read_patch(found, is_shown=True).decode(errors="backslashreplace")
+            lines = visible_block(content).split("\n")
+            write_stdout("\n".join(screen.paint(line, _STYLES.get(line[:1])) for line in lines))
         return
     document = view_files(found)
     if into is not None:

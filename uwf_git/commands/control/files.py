@@ -176,8 +176,11 @@ def _count(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def read_patch(found: FilesAt) -> str:
-    return found.chain.git.ask("diff", *_PLAIN, found.before, found.after)
+def read_patch(found: FilesAt, *, is_shown: bool) -> bytes:
+    """Return what `git diff` prints; `git apply` can apply it unless it *is_shown* to a person."""
+    words = () if is_shown else ("--binary", "--full-index")
+    patch = os.fsencode(found.chain.git.ask("diff", *_PLAIN, *words, found.before, found.after))
+    return patch and patch + b"\n"
 
 
 def open_files(found: FilesAt, commit: str, path: str) -> str:
