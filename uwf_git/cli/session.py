@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import BadUsage, Refused, UwfError
@@ -307,6 +308,23 @@ class Session(NamedTuple):
         if not self.stdout_is_tty:
             return None
         return _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+
+
+_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))uwf ")
+_TYPED_STORE = ContextVar("_TYPED_STORE", default="")
+
+
+def note_typed_store(path: str) -> None:
+    """Note that --repo names the store, or, with an empty text, that nothing was typed."""
+    _TYPED_STORE.set(path)
+
+
+def advise(text: str) -> str:
+    """Return *text*, in which the commands that it advises name the store that --repo named."""
+    if not _TYPED_STORE.get():
+        return text
+    named = f"uwf --repo {shlex.quote(_TYPED_STORE.get())} "
+    return _ADVISED.sub(lambda _found: named, text)
 
 
 def read_session(environ: Mapping[str, str]) -> Session:

@@ -201,3 +201,13 @@ def test_step_that_another_process_ends_says_so(uwf: Uwf) -> None:
     )
     shown = uwf.json("thread", "show", at.thread)
     assert (shown["by"], shown["reason"]) == ("C O Mitter <committer@example.com>", "of no use")
+
+
+def test_what_is_advised_names_the_store_that_was_typed(uwf: Uwf) -> None:
+    store, thread = uwf.session.repo, uwf.begun(uwf.agent("exit 7"))
+    given = ("thread", "run", thread, "--retries", "0")
+    ran = uwf(*given, "--repo", str(store), repo=None)
+    assert f"`uwf --repo {store} thread retry {thread}" in ran.err
+    assert "--repo" not in uwf(*given).err
+    shown = uwf("--repo", str(store), "thread", "show", thread, "--format", "text").out
+    assert f"next: `uwf --repo {store} thread" in shown

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.session import installed_version, wants_stderr_colour, write_stderr
+from uwf_git.cli.session import advise, installed_version, wants_stderr_colour, write_stderr
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.problem import Failure, Problem
 from uwf_git.model.text import one_line, visible_line
@@ -112,6 +112,7 @@ _MOST_LINES = 20
 
 def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
     """Write *failure* to standard error, where *environ* allows it in colour."""
+    failure = failure._replace(hint=failure.hint and advise(failure.hint))
     has_colour = wants_stderr_colour(environ)
     write_stderr(_as_json(failure) if as_json else _as_text(failure, has_colour=has_colour))
 

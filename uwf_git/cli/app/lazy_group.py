@@ -20,6 +20,7 @@ from uwf_git.cli.session import (
     Format,
     Session,
     installed_version,
+    note_typed_store,
     read_session,
     write_stdout,
 )
@@ -201,6 +202,8 @@ def _change_session(ctx: click.Context, param: click.Parameter, value: Any) -> N
     if value == "":
         raise click.BadParameter("it needs a path", ctx=ctx, param=param)
     if value and isinstance(ctx.obj, Session):
+        if param.name == "shared_repo":
+            note_typed_store(value)
         ctx.obj = ctx.obj._replace(**_CHANGES[param.name or ""](value))
 
 
@@ -263,6 +266,7 @@ def run(
     opened: list[Store] = []
 
     def invoke() -> int:
+        note_typed_store("")
         given = (session or read_session(environ))._replace(opened=opened, held=held)
         return _invoke(group, words, prog=prog, session=given)
 

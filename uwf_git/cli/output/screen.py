@@ -14,6 +14,7 @@ import click
 
 from uwf_git.cli.session import (
     Session,
+    advise,
     stdout_is_utf8,
     wants_colour,
     write_stderr,
@@ -283,7 +284,7 @@ def confirm(question: str) -> bool:
 
 def note(message: str) -> None:
     """Write one line for a person to standard error; never fails."""
-    write_stderr(one_line(message) + "\n")
+    write_stderr(one_line(advise(message)) + "\n")
 
 
 def _render(

@@ -9,7 +9,7 @@ import click
 from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
-from uwf_git.cli.session import Session
+from uwf_git.cli.session import Session, advise
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.turn.next_move import Advice
@@ -122,7 +122,7 @@ def _text(
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
-        lines += ["", f"next: {advice}"]
+        lines += ["", f"next: {advise(advice)}"]
     return "\n".join(lines)
 
 
