@@ -18,3 +18,11 @@ def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:
     ran = uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ)
     assert ran.status == 1
     assert "none" in ran.err
+
+
+def test_a_hub_is_the_one_that_its_path_names_here(uwf: Uwf, tmp_path: Path) -> None:
+    environ = {**uwf.session.environ, "HOME": str(tmp_path)}
+    for name in ("one", "two", "one"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        uwf("work", WHOLE, "--hub", "hub.git", environ=environ, cwd=str(tmp_path / name))
+    assert len(list((tmp_path / ".uwf" / "hubs").iterdir())) == 2

@@ -41,8 +41,9 @@ def add_command(session: Session, name: str, url: str) -> None:
     """Add a remote.
 
     URL is a path, host:path, or a URL of ssh, http, https, git or file. It is written to git's
-    config, so `git fetch NAME` and `git push NAME` carry threads and workflows as well. The remote
-    may be any bare git repository; uwf need not be installed there.
+    config, so `git push NAME` carries threads and workflows as well; after `git fetch NAME`, `uwf
+    fetch` takes them over. The remote may be any bare git repository; uwf need not be installed
+    there.
     """
     words = (text_argument(name, "the name"), text_argument(url, "the URL"))
     remote = add_remote_at(session.open_store(create=True), caller_of(session), *words)

@@ -114,7 +114,8 @@ class _Form:
                     return before
                 if not is_required:
                     return _UNSET
-                self._asker.say('this is needed; an empty text is ""\n')
+                empty = '; an empty text is ""' if _kind(schema) in {"", "string"} else ""
+                self._asker.say(f"this is needed{empty}\n")
                 continue
             try:
                 value = _read_value(lines, schema)

@@ -113,7 +113,7 @@ def render_limit(name: str, value: float | None) -> str:
     """Return a value of the limit *name* as text; times are in milliseconds."""
     if value is None:
         return "no limit"
-    return render_duration(int(value)) if LIMITS[name].unit == "ms" else str(value)
+    return render_duration(int(value)) if LIMITS[name].unit == "ms" else str(round(value, 6))
 
 
 class Spent(NamedTuple):

@@ -63,6 +63,21 @@ def test_number_of_conditions_is_limited() -> None:
     assert [each.line for each in last] == [MOST_CONDITIONS + 4, MOST_CONDITIONS + 5]
 
 
+def test_a_wrong_over_is_no_condition_too_many() -> None:
+    source = """\
+name: x
+root:
+  type: loop
+  over: "[{file: 1}]"
+  as: plan
+  nodes:
+    - {type: agent, agentId: a, input: "Do ${plan.file}"}
+"""
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow_source(source.encode(), Includes(lambda _path: b""))
+    assert "too many" not in "".join(each.message for each in caught.value.problems)
+
+
 def test_every_problem_has_its_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "roles.yaml").write_text("checker:\n  outputSchema: {type: objec}\n")

@@ -41,7 +41,7 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
         {
             **row,
             "default": "yes" if row["default"] else None,
-            "installed": None if row["installed"] else "no",
+            "installed": "yes" if row["installed"] else "no",
         }
         for row in rows
     ]

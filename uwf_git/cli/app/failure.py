@@ -31,11 +31,13 @@ _PERMISSION = (
     "see who may read and write it with `ls -ld`; another store is named with --repo or $UWF_REPO"
 )
 _OPEN_FILES = "raise the limit of open files: `ulimit -n 4096`"
-_SPACE = "free some space there, then repeat the command"
+_SPACE = "free some space where the store is (`df` shows it), then repeat the command"
+_FILE_SIZE = "a file would be larger than this process may write: `ulimit -f unlimited`"
 
 _HINTS: Mapping[int, str] = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _PERMISSION),
     **dict.fromkeys((errno.EDQUOT, errno.ENOSPC), _SPACE),
+    errno.EFBIG: _FILE_SIZE,
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _OPEN_FILES),
 }
 

@@ -26,6 +26,13 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         # Not forked: this process has threads and connections.
         context = multiprocessing.get_context("spawn")
         return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
+    if kind == "local":
+        raise BadUsage(
+            f"{address!r} names no executor: {rest!r} is no number of processes",
+            code="no-such-executor",
+            hint="local:4 runs four processes here",
+            address=address,
+        )
     if kind not in {"tcp", "tls"}:
         try:
             made = getattr(importlib.import_module(kind), rest)()

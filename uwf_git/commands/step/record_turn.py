@@ -228,11 +228,11 @@ def record_at(
 
 _SHORT = 12
 _NEXT = {
-    "ready": "`uwf thread step {thread}` tries again; `uwf thread show {thread}` has its output",
+    "ready": "`uwf thread step {thread}` tries again; `uwf thread read {thread}` has its output",
     "given up": "its place in the flow was given up (onError: continue): `uwf thread step "
-    "{thread}` goes on without it; `uwf thread show {thread}` has its output",
+    "{thread}` goes on without it; `uwf thread read {thread}` has its output",
     "failed": "`uwf thread step {thread}` tries again, and `uwf thread retry {thread}` lets a run "
-    "go on; `uwf thread show {thread}` has its output",
+    "go on; `uwf thread read {thread}` has its output",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
     "until then",
     "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",

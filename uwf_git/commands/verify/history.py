@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     """The path in the node's payload; None: the whole node."""
 
 
-_LOOK = "see it with `git show {commit}`; another copy of this store may have it whole: `git fetch`"
+_LOOK = "see it with `git show {commit}`; another copy of this store may have it whole: `uwf fetch`"
 
 
 class Location(NamedTuple):
@@ -306,7 +306,7 @@ class SignedCommit(NamedTuple):
             f"commit {self.commit} has a signature that is {self.verdict.status}: "
             f"{self.verdict.problem}",
             hint=f"see it with `git verify-commit -v {self.commit}`; another copy of this store "
-            "may have what was signed: `git fetch`",
+            "may have what was signed: `uwf fetch`",
             ref=self.ref,
             commit=self.commit,
         )

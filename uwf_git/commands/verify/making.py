@@ -81,7 +81,7 @@ from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 
 HAND_MADE = (
     "no version of uwf writes such a commit: it was made by hand; another copy of this store "
-    "may have the original history: `git fetch`"
+    "may have the original history: `uwf fetch`"
 )
 _MOST_SHOWN = 80
 _MOST_TOLD = 10

@@ -311,7 +311,7 @@ RefKind = Literal["active", "archive", "kept"]
 
 _FOREIGN = (
     "see it with `git log {commit}`; another copy of this store knows where the thread is: "
-    "`git fetch`"
+    "`uwf fetch`"
 )
 _REWRITTEN = (
     "history is never rewritten: fetch, go on from the newest commit, and push that; "

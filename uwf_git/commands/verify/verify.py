@@ -4,6 +4,7 @@ Nothing is written; each commit and node is checked once in a run. Bare reposito
 reflogs, so a history that was rewritten here shows only against what a remote last had.
 """
 
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -187,12 +188,6 @@ def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> st
 
 MOST_TOLD = 10_000
 
-_OTHER_WAY = (
-    "both are kept; `git log {here} ^{there}` shows what is only here; "
-    "`uwf thread fork {thread} --at {here}` makes that a thread of its own, and this one goes on "
-    "as it is there"
-)
-
 
 class Counts(NamedTuple):
     """What was checked, each thing counted once."""
@@ -276,13 +271,20 @@ class _Run:
         if not is_descendant(self._store.objects, archived, tip):
             places = f"{target.ref} is at {tip}, and {ARCHIVE}{target.name} at {archived}"
             told = f"thread {target.name} went on after it was archived: {places}"
-            hint = _OTHER_WAY.format(thread=target.name, here=tip, there=archived)
+            hint = self._name_other_way(target.name, here=tip, there=archived)
             yield Finding(told, hint, target.ref, tip)
         # It may have been archived since the refs were listed.
         elif self._find(target.ref) is not None:
             told = f"thread {target.name} is archived, and still has its active ref"
             hint = "it does no harm, and `uwf gc` sweeps it away"
             self.notes.append(Finding(told, hint, target.ref, tip))
+
+    def _name_other_way(self, thread: str, *, here: Oid, there: Oid) -> str:
+        return (
+            f"both are kept; `git -C {shlex.quote(self._store.path)} log {here} ^{there}` shows "
+            f"what is only here; `uwf thread fork {thread} --at {here}` makes that a thread of its "
+            "own, and this one goes on as it is there"
+        )
 
     def _find(self, ref: str) -> Oid | None:
         try:
@@ -300,7 +302,7 @@ class _Run:
             is_workflow = target.kind == "workflow"
             find = heads.find_workflow if is_workflow else heads.find_thread
             for remote, there in find(target.name, tip):
-                hint = _OTHER_WAY.format(thread=target.name, here=tip, there=there)
+                hint = self._name_other_way(target.name, here=tip, there=there)
                 if is_workflow:
                     hint = f"`uwf fetch {remote}` says what to do"
                 places = f"it is at {tip}, and remote {remote} had it at {there}"

@@ -101,7 +101,9 @@ def read_with_checks(
     found, problems = _check_all([*conditions], schemas, limits)
     # In the order in which they were collected.
     told = iter(problems)
-    return read(lambda each: found.get(each, _TOO_MANY), lambda _schema: next(told))
+    # Where the names in scope differ from those of the first reading, others are asked for now.
+    more = _TOO_MANY if len(conditions) >= MOST_CONDITIONS else None
+    return read(lambda each: found.get(each, more), lambda _schema: next(told))
 
 
 def _check_all(

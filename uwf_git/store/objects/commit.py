@@ -78,7 +78,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constan
 # these rules four kinds of forgery worked, with them none of 4,000 fuzzed messages (FACTS 3).
 # Never dulwich.trailers: it disagrees with git. Format: FORMAT.md, "Messages".
 
-_HINT = "see it with `git log`; another copy of this store may have it whole: `git fetch`"
+_HINT = "see it with `git log`; another copy of this store may have it whole: `uwf fetch`"
 LONGEST_SUBJECT = 200
 
 _LAST_OF_FORMAT_1 = "90d8292"
