@@ -26,13 +26,6 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         # Not forked: this process has threads and connections.
         context = multiprocessing.get_context("spawn")
         return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
-    if kind == "local":
-        raise BadUsage(
-            f"{address!r} names no executor: {rest!r} is no number of processes",
-            code="no-such-executor",
-            hint="local:4 runs four processes here",
-            address=address,
-        )
     if kind not in {"tcp", "tls"}:
         try:
             made = getattr(importlib.import_module(kind), rest)()
@@ -41,7 +34,7 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
             raise BadUsage(
                 f"{address!r} names no executor: {error}",
                 code="no-such-executor",
-                hint="local:4, tls://HOST:8786, or MODULE:FUNCTION that returns one",
+                hint="local:4 (1 or more), tls://HOST:8786, or MODULE:FUNCTION that returns one",
                 address=address,
             ) from error
         return _close(made) if hasattr(made, "get_executor") else _shut_down(made)

@@ -158,7 +158,7 @@ def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head
         try:
             return ask(known)
         except UwfError as error:
-            if error.code != HistoryNeeded.code:
+            if error.code != _HISTORY_NEEDED:
                 raise
             needed = error.facts["newest"]
         # Twice as many as before, at least: each time costs a fork.
@@ -169,10 +169,8 @@ def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head
             known.append(StepSummary(step["role"], step["meta"]))
 
 
-class HistoryNeeded(UwfError):
-    """A condition reads the history: raised in the limited fork, never shown."""
-
-    code = "history-needed"
+# Raised in the limited fork, and never shown.
+_HISTORY_NEEDED = "history-needed"
 
 
 def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummary]:
@@ -181,7 +179,7 @@ def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummar
     def read(place: int) -> StepSummary:
         back = length - place
         if back > len(known):
-            raise HistoryNeeded("a condition reads the history", newest=back)
+            raise Refused("a condition reads the history", code=_HISTORY_NEEDED, newest=back)
         return known[back - 1]
 
     return lazy_list(length, read)
