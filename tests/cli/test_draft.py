@@ -167,3 +167,7 @@ def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:
 def draft_of(uwf: Uwf, thread: str) -> Ran:
     agent = str(uwf.place / "agent")
     return uwf("workflow", "draft", "--thread", thread, "--agent", agent, "--yes")
+
+
+def test_an_empty_wish_is_none(uwf: Uwf) -> None:
+    assert "`uwf workflow draft WISH` begins" in uwf("workflow", "draft", " ").err

@@ -95,7 +95,8 @@ def command(
 def _write(
     session: Session, store: Store, wish: str | None, agent: str | None, thread: str | None
 ) -> Draft:
-    if (wish is None) == (thread is None):
+    has_wish = bool(wish and wish.strip())
+    if has_wish == (thread is not None):
         raise BadUsage(
             "there is a wish and a thread" if thread else "there is no wish",
             hint="`uwf workflow draft WISH` begins, `uwf workflow draft --thread ID` goes on",

@@ -1,6 +1,7 @@
+import re
 from typing import Any
 
-from cli.program import Uwf
+from cli.program import ANSWER, Uwf
 
 from uwf_git.cli.thread.show import describe_limits, describe_status, describe_work
 
@@ -95,3 +96,11 @@ def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
     assert " s at work · 146,451 tokens in, 5,872 out · 0.5861 USD\n" in told
     assert f"\nagents    {uwf.agent()}\n" in told
     assert "   found:\n     - file: a.py, line: 3\n     - file: b.py\n   none: none\n" in told
+
+
+def test_text_says_to_its_end_who_is_at_work(uwf: Uwf) -> None:
+    show = "echo so >&2; sleep 0.1; uwf thread show $UWF_THREAD_ID --format text > shown"
+    agent = uwf.agent(f"{show}\n{ANSWER}", name="an-agent-with-a-long-name")
+    uwf.json("thread", "step", uwf.begun(agent))
+    shown = (uwf.place / "shown").read_text()
+    assert re.search(r"(?m)^status .*last output \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", shown), shown

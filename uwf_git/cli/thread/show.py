@@ -105,7 +105,13 @@ def _text(
         "limits": describe_limits(document),
         "turn": document["currentNode"],
     }
-    lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
+    # The moment of the last output is at the end of a status.
+    longest = {"status": 3 * _LONGEST_VALUE}
+    lines = [
+        f"{name:10}{_short(value, longest.get(name, _LONGEST_VALUE))}"
+        for name, value in facts.items()
+        if value is not None
+    ]
     if "diverged" in document:
         lines.append(f"{'diverged':10}{_diverged(document)}")
     lines += _family(document, shorten)
@@ -371,6 +377,6 @@ def _behind(step: dict[str, Any]) -> list[str]:
     return [f"   {name:8}{value}" for name, value in told if value is not None]
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, longest: int = _LONGEST_VALUE) -> str:
     written = value if isinstance(value, str) else render_json(value)
-    return cut(" ".join(written.split()), _LONGEST_VALUE)
+    return cut(" ".join(written.split()), longest)
