@@ -1,9 +1,12 @@
 """The verbs of a task; the tests of commands hold their rules."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from commands.world import DEMO
+from refusing import refuses
 
 from uwf_git import (
     AgentFailed,
@@ -13,6 +16,7 @@ from uwf_git import (
     TaskHandle,
     TaskRuntime,
 )
+from uwf_git.store.store import open_store
 
 
 @pytest.fixture
@@ -22,6 +26,19 @@ def failed(runtime: TaskRuntime) -> TaskHandle:
     with pytest.raises(AgentFailed):
         task.step(agent="writer=false")
     return task
+
+
+def test_a_command_that_is_not_trusted_here_runs_only_when_told(runtime: TaskRuntime) -> None:
+    runtime = TaskRuntime(runtime.path)
+    task = runtime.start(DEMO, "Do it.", agents="false")
+    trusted = open_store(runtime.path, environ=dict(os.environ)).trust_file
+    assert trusted is not None
+    Path(trusted).unlink()
+    for take in (task.step, task.run):
+        with refuses("agent-not-trusted"):
+            take()
+    with pytest.raises(AgentFailed):
+        task.step(trust=True)
 
 
 def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
