@@ -42,4 +42,5 @@ def test_failing_editor_is_reported(screen: tuple[int, Terminal], tmp_path: Path
     ours, terminal = screen
 
     assert edit_text(terminal, "lost?", environ=editor(tmp_path, "exit 7")) is None
-    assert b"failed with exit status 7" in os.read(ours, 1000)
+    with open(ours, "rb", closefd=False) as shown:
+        assert b"failed with exit status 7" in shown.readline()

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from agentkit.endpoints import Odd, Served, odd
@@ -48,8 +48,13 @@ def listening(*sent: bytes) -> Iterator[str]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        finally:
+            # A test that failed before it came must not leave the thread waiting for it.
+            with suppress(OSError):
+                socket.create_connection(server.getsockname()).close()
+            thread.join()
 
 
 def refused(url: str, **environ: str) -> NoReply:
