@@ -310,7 +310,8 @@ class Session(NamedTuple):
         return _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
 
 
-_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))uwf ")
+# `uwf init PATH` names its store itself.
+_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))uwf (?!init )")
 _TYPED_STORE = ContextVar("_TYPED_STORE", default="")
 
 

@@ -205,7 +205,8 @@ def test_step_that_another_process_ends_says_so(uwf: Uwf) -> None:
 
 def test_what_is_advised_names_the_store_that_was_typed(uwf: Uwf) -> None:
     store, thread = uwf.session.repo, uwf.begun(uwf.agent("exit 7"))
-    given = ("thread", "run", thread, "--retries", "0")
+    uwf.json("config", "set", "retries", "0")
+    given = ("thread", "run", thread)
     ran = uwf(*given, "--repo", str(store), repo=None)
     assert f"`uwf --repo {store} thread retry {thread}" in ran.err
     assert "--repo" not in uwf(*given).err
