@@ -19,7 +19,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.names import NotAThreadId
 from uwf_git.model.text import visible_line
-from uwf_git.store.remotes.remotes import choose_remote, parse_remote_url, remote_url, shown_url
+from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, with_whole_path
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import parse_thread_id
 
@@ -87,9 +87,7 @@ def work_command(  # noqa: PLR0913 (its options)
         raise NotAThreadId(thread)
     if workdir and project:
         raise click.UsageError("--workdir and --project exclude each other")
-    parsed = parse_remote_url(hub, relative_to=session.cwd)
-    if parsed.kind == "path":
-        hub = parsed.text  # The clone is named by it.
+    hub = with_whole_path(hub, relative_to=session.cwd)
     job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project or "")
     at = open_worker(job, session.environ)
     how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)

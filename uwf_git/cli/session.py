@@ -320,7 +320,7 @@ def note_typed_store(path: str) -> None:
     _TYPED_STORE.set(path)
 
 
-def advise(text: str) -> str:
+def with_typed_store(text: str) -> str:
     """Return *text*, in which the commands that it advises name the store that --repo named."""
     if not _TYPED_STORE.get():
         return text

@@ -19,7 +19,12 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.session import advise, installed_version, wants_stderr_colour, write_stderr
+from uwf_git.cli.session import (
+    installed_version,
+    wants_stderr_colour,
+    with_typed_store,
+    write_stderr,
+)
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.problem import Failure, Problem
 from uwf_git.model.text import one_line, visible_line
@@ -31,7 +36,7 @@ _PERMISSION = (
     "see who may read and write it with `ls -ld`; another store is named with --repo or $UWF_REPO"
 )
 _OPEN_FILES = "raise the limit of open files: `ulimit -n 4096`"
-_SPACE = "free some space where the store is (`df` shows it), then repeat the command"
+_SPACE = "free some space on the disk that is full (`df` shows it), then repeat the command"
 _FILE_SIZE = "a file would be larger than this process may write: `ulimit -f unlimited`"
 
 _HINTS: Mapping[int, str] = {
@@ -114,7 +119,7 @@ _MOST_LINES = 20
 
 def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
     """Write *failure* to standard error, where *environ* allows it in colour."""
-    failure = failure._replace(hint=failure.hint and advise(failure.hint))
+    failure = failure._replace(hint=failure.hint and with_typed_store(failure.hint))
     has_colour = wants_stderr_colour(environ)
     write_stderr(_as_json(failure) if as_json else _as_text(failure, has_colour=has_colour))
 

@@ -14,9 +14,9 @@ import click
 
 from uwf_git.cli.session import (
     Session,
-    advise,
     stdout_is_utf8,
     wants_colour,
+    with_typed_store,
     write_stderr,
     write_stdout,
 )
@@ -284,7 +284,7 @@ def confirm(question: str) -> bool:
 
 def note(message: str) -> None:
     """Write one line for a person to standard error; never fails."""
-    write_stderr(one_line(advise(message)) + "\n")
+    write_stderr(one_line(with_typed_store(message)) + "\n")
 
 
 def _render(

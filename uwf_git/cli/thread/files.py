@@ -62,10 +62,10 @@ def files_command(
         )
     store = session.open_store()
     found = find_files(store, session.environ, thread, step)
-    if patch and not session.stdout_is_tty:
-        write_bytes(read_patch(found, is_shown=False))
-        return
     if patch:
+        if not session.stdout_is_tty:
+            write_bytes(read_patch(found, is_shown=False))
+            return
         with paged(session, store) as reader:
             screen = screen_of(reader)
             content = read_patch(found, is_shown=True).decode(errors="backslashreplace")

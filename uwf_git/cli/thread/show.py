@@ -9,7 +9,7 @@ import click
 from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
-from uwf_git.cli.session import Session, advise
+from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.turn.next_move import Advice
@@ -19,6 +19,7 @@ from uwf_git.model.text import cut, render_duration, render_time, visible_block
 from uwf_git.store.threads.naming import read_short_ids
 
 _LONGEST_VALUE = 100
+_LONGEST_STATUS = 300  # at its end is when the agent at work last said something
 _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
 # Of longer threads no failed tries are counted.
@@ -105,10 +106,8 @@ def _text(
         "limits": describe_limits(document),
         "turn": document["currentNode"],
     }
-    # The moment of the last output is at the end of a status.
-    longest = {"status": 3 * _LONGEST_VALUE}
     lines = [
-        f"{name:10}{_short(value, longest.get(name, _LONGEST_VALUE))}"
+        f"{name:10}{_short(value, _LONGEST_STATUS if name == 'status' else _LONGEST_VALUE)}"
         for name, value in facts.items()
         if value is not None
     ]
@@ -128,7 +127,7 @@ def _text(
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
-        lines += ["", f"next: {advise(advice)}"]
+        lines += ["", f"next: {with_typed_store(advice)}"]
     return "\n".join(lines)
 
 

@@ -100,6 +100,12 @@ def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
     return RemoteUrl(kind, f"{scheme}://{rest}")
 
 
+def with_whole_path(url: str, *, relative_to: str) -> str:
+    """Return *url* as it is written down: a path on this machine is absolute."""
+    parsed = parse_remote_url(url, relative_to=relative_to)
+    return parsed.text if parsed.kind == "path" else url
+
+
 def _is_authority(authority: str) -> bool:
     """Check the host and port: other code would read a malformed authority as another place."""
     found = _HOST.fullmatch(authority.rpartition("@")[2])
@@ -338,8 +344,7 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
             hint="use letters, digits and dashes, such as origin",
             remote=name[:60],
         )
-    parsed = parse_remote_url(url, relative_to=cwd)
-    written = parsed.text if parsed.kind == "path" else url
+    written = with_whole_path(url, relative_to=cwd)
     settings = [("url", written), *refspecs_of(name)]
 
     def change(text: str) -> str:
