@@ -13,6 +13,19 @@ def test_a_thread_is_named_whole(uwf: Uwf) -> None:
     assert "not a thread id" in ran.err
 
 
+def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path: Path) -> None:
+    hub, thread = str(tmp_path / "hub.git"), uwf.begun()
+    uwf("init", "--shared", hub)
+    uwf("remote", "add", "origin", hub)
+    uwf("push")
+    environ = {**uwf.session.environ, "HOME": str(tmp_path / "other")}
+
+    ran = uwf("work", thread, "--hub", hub, environ=environ)
+
+    assert ran.status == 1
+    assert "hint: read it; if it may run here, add --trust to this command" in ran.err
+
+
 def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:
     environ = {**uwf.session.environ, "HOME": str(tmp_path)}
     ran = uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ)

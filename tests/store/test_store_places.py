@@ -44,7 +44,7 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, content:
 def test_half_a_repository_is_none(tmp_path: Path, missing: str) -> None:
     create_store(str(tmp_path / "store.git"))
     (tmp_path / "store.git" / missing).rename(tmp_path / "elsewhere")
-    refused(tmp_path / "store.git")
+    assert refused(tmp_path / "store.git").endswith("HEAD is missing") == (missing == "HEAD")
 
 
 def test_a_user_cannot_make_a_repository_another_kind(store: Store, tmp_path: Path) -> None:

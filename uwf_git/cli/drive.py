@@ -91,7 +91,13 @@ def work_command(  # noqa: PLR0913 (its options)
     job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project or "")
     at = open_worker(job, session.environ)
     how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)
-    drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
+    try:
+        drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
+    except Refused as error:
+        if error.code in {"agent-not-trusted", "check-not-trusted"}:
+            # Its own hint would step the clone, which other machines do not see.
+            error.hint = "read it; if it may run here, add --trust to this command"
+        raise
 
 
 @verb(
@@ -212,7 +218,10 @@ def _drive(
     caller = without_password_prompt(session)
     with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:
         end = drive_hub(store, caller, executor, request, report)
+    if end.unpushed:
+        note(f"{end.remote} does not have {end.unpushed} of this store's threads: `uwf push` first")
     document = end._asdict()
+    del document["unpushed"]
     document["takenOver"] = document.pop("taken_over")
     emit(session, document)
     if "failed" in end.threads:

@@ -78,6 +78,9 @@ class NotAStore(Refused):
             hint=f"make a store there with `uwf init {path}`, or name another with --repo",
             path=path,
         )
+        if os.path.isdir(os.path.join(path, "objects")):
+            self.message += ": its HEAD is missing"
+            self.hint = f"`git init --bare {path}` makes HEAD again, and keeps all else"
 
 
 def _unsupported_repository(path: str, feature: str) -> Refused:

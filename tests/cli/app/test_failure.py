@@ -28,6 +28,7 @@ from uwf_git.model.problem import Failure, Problem
             "no such option",
             "did you mean",
         ),
+        (click.NoSuchOption("--json"), "no such option", "did you mean --format json"),
         (click.UsageError("Odd. (Did you mean one of: '-a', '-b'?)"), "odd", "did you mean one"),
         (click.BadParameter("it is 0.5. No.", param_hint="-n"), "invalid value for -n", None),
     ],

@@ -30,6 +30,8 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
     [
         ([], 2, "missing argument 'FILE'"),
         (["nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
+        (["demo.yaml", "--to", "x"], 1, "leave --to out"),
+        (["demo.yaml"], 1, "demo.yaml: the workflow has 2 problems"),
         (["demo.yaml"], 1, "cannot be appended: it belongs to the whole workflow"),
     ],
 )

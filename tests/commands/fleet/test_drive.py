@@ -50,6 +50,17 @@ def test_a_killed_driver_costs_time_only(field: Field) -> None:
     assert field.log(thread)[-1].startswith("end: completed")
 
 
+def test_threads_that_were_never_pushed_are_told_of(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    field.git("update-ref", "-d", f"refs/threads/{thread}")
+
+    with a.start(*DRIVE) as process:
+        _out, err = process.communicate()
+
+    assert "origin does not have 1 of this store's threads: `uwf push` first" in err
+
+
 def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None:
     a = field.machine("a")
     thread = a.begin(SPLIT)

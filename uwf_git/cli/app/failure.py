@@ -76,6 +76,8 @@ def _of_click(error: click.ClickException) -> Failure:
     if not isinstance(error, click.UsageError):
         return Failure("refused", message, error.exit_code)
     message, *advice = _ADVICE.split(message, maxsplit=1)
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--json":
+        advice = ["did you mean --format json"]
     if error.ctx is not None:
         advice.append(f"`{error.ctx.command_path} --help` shows how it is typed")
     hint = "; ".join(part[0].lower() + part[1:].rstrip("?)") for part in advice)

@@ -21,7 +21,7 @@ from uwf_git.cli.session import Session
 from uwf_git.cli.thread.start import note_left
 from uwf_git.cli.thread.steer import emit_steered
 from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
-from uwf_git.cli.workflow.put import note_warnings, read_source, render_unwarned
+from uwf_git.cli.workflow.put import naming, note_warnings, read_source, render_unwarned
 from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
@@ -141,7 +141,8 @@ def append_command(
     store = session.open_store()
     source, path = read_source(session, file)
     request = AppendRequest(thread, source, path, message, to, session.agent)
-    amended = append_to_thread(store, caller_of(session), request)
+    with naming(file):
+        amended = append_to_thread(store, caller_of(session), request)
     warnings = in_file(amended.warnings, file.name)
     note_warnings(warnings)
     note_amended(amended)

@@ -1,9 +1,10 @@
 """Verbs that read workflow files: put, validate; and the judge of drafts."""
 
+import contextlib
 import functools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -79,14 +80,21 @@ def put_file(session: Session, file: Input, *, workdir: str | None = None) -> Pu
     """
     source, path = read_source(session, file)
     store = session.open_store(create=True)
-    try:
+    with naming(file):
         put = put_workflow(store, caller_of(session), source, path=path, workdir=workdir)
-    except (BadYaml, InvalidWorkflow) as error:
-        error.message = error.message if path is None else f"{file.name}: {error.message}"
-        raise
     warnings = in_file(put.warnings, file.name)
     note_warnings(warnings)
     return put._replace(warnings=tuple(warnings))
+
+
+@contextlib.contextmanager
+def naming(file: Input) -> Iterator[None]:
+    """Put the name of *file* before what is wrong in it."""
+    try:
+        yield
+    except (BadYaml, InvalidWorkflow) as error:
+        error.message = error.message if file.path == "-" else f"{file.name}: {error.message}"
+        raise
 
 
 def note_warnings(warnings: Iterable[Problem]) -> None:

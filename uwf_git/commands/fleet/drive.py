@@ -237,6 +237,9 @@ class FleetEnd(NamedTuple):
 
     steps: int
     taken_over: int
+    unpushed: int = 0
+    """Threads of this store that could go on, and that the hub does not have."""
+
     stopped: str = "idle"
 
 
@@ -505,11 +508,14 @@ class _Driver:
 
     def _end(self) -> FleetEnd:
         statuses: Counter[str] = Counter()
+        unpushed = 0
         for head in _read_heads(self._store):
             if self._is_mine(head.thread, self._seen):
                 status = "damaged"
                 with self._guarded(head.thread):
                     status = str(read_snapshot(self._store, head.commit).record.status)
                 statuses[status] += 1
+            elif not head.archived and not self._named:
+                unpushed += 1
         ordered = dict(sorted(statuses.items()))
-        return FleetEnd(self._remote.name, ordered, self.steps, self.taken_over)
+        return FleetEnd(self._remote.name, ordered, self.steps, self.taken_over, unpushed)

@@ -357,7 +357,7 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
     return Refused(
         f"{named[:60]!r} {problem}",
         code="no-such-container",
-        hint=f"its containers are {ids}" if ids else "without --to it runs after the root",
+        hint=f"its containers are {ids}" if ids else "leave --to out: no container has a name",
         named=named[:60],
         containers=list(known),
     )
