@@ -41,6 +41,16 @@ def test_a_claim_that_is_renewed_keeps_others_away(field: Field) -> None:
     assert a.run("ps", "--remote", "--format=text").strip() == ""
 
 
+def test_a_claim_that_outlived_its_thread_is_not_told_and_goes(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    a.drive()
+    field.git("update-ref", f"refs/claims/{thread}", f"refs/archive/{thread}")
+    assert a.json("ps", "--remote") == []
+    a.drive()
+    assert field.refs("refs/claims") == []
+
+
 def test_the_claim_of_a_killed_machine_passes_on_after_its_time(field: Field) -> None:
     a, b, c = (field.machine(name) for name in "abc")
     thread = a.begin(PLAIN)

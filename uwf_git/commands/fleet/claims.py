@@ -35,6 +35,7 @@ from uwf_git.store.remotes.incoming import (
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
 from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack, list_refs_there
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ARCHIVE
 
 TTL_S = 60.0
 POLL_S = 2.0
@@ -72,13 +73,13 @@ class Hub:
         return list_refs_there(self._access)
 
     def read_claims(self, only: ThreadId | None = None) -> dict[ThreadId, Claim]:
-        """Read the present claims, or one thread's claim, in one connection: they move often."""
+        """Read the claims of threads that go on, or one thread's claim, in one connection."""
         claims: dict[ThreadId, Oid] = {}
 
         def choose(refs: dict[str, Oid]) -> FetchRequest:
-            claims.update(
-                (each, o) for each, o in list_claims(refs).items() if only in {None, each}
-            )
+            going_on = list_claims(refs).keys() - list_ended_claims(refs).keys()
+            chosen = going_on if only is None else {only}
+            claims.update((each, o) for each, o in list_claims(refs).items() if each in chosen)
             return FetchRequest(list(dict.fromkeys(claims.values())), [])
 
         with receive_objects(self.store, read_fetch_limits(self.store.config)) as incoming:
@@ -107,6 +108,11 @@ class Hub:
 def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
     named = {ref.removeprefix(CLAIMS): oid for ref, oid in refs.items() if ref.startswith(CLAIMS)}
     return {ThreadId(name): oid for name, oid in named.items() if is_thread_id(name)}
+
+
+def list_ended_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
+    """List the claims of threads that have ended: their machines died before they let go."""
+    return {each: oid for each, oid in list_claims(refs).items() if ARCHIVE + each in refs}
 
 
 class Watch:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.fleet.claims import Hub, Watch, list_claims
+from uwf_git.commands.fleet.claims import Hub, Watch, list_claims, list_ended_claims
 from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
@@ -307,6 +307,7 @@ class _Driver:
                 is_idle = False
             is_first = False
             if is_idle and not self._request.follow:
+                self._drop_ended_claims()
                 return self._end()
             until = time.monotonic() + self._request.job.poll_s
             while time.monotonic() < until and not any(each.done() for each in self._pending):
@@ -375,6 +376,13 @@ class _Driver:
                 debug("C4H7XK0P", "task given up", thread=task.thread)
                 future.cancel()
                 del self._pending[future]
+
+    def _drop_ended_claims(self) -> None:
+        """Remove the claims that a dead machine has left on threads that have ended since."""
+        with suppress(RemoteFailed):
+            ended = list_ended_claims(self._hub.look())
+            if ended:
+                self._hub.swap({each: (oid, None) for each, oid in ended.items()})
 
     def _find_new(self, head: Head) -> Runnable | None:
         """Return how a thread can go on that is not under way, and that does not rest."""
