@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.rehearsal import Rules, find_other_change
+from uwf_git.engine.flow_move import Rules, find_other_change
 from uwf_git.model.flow import parse_flow
 from uwf_git.model.workflow import Transition
 

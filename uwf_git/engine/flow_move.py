@@ -21,9 +21,11 @@ from uwf_git.model.flow import (
     Part,
     Position,
     fits,
+    parent,
     parse_position,
 )
 from uwf_git.model.thread import ThreadState
+from uwf_git.model.workflow import Graph
 
 if TYPE_CHECKING:
     from uwf_git.engine.javascript.evaluator import Together
@@ -107,6 +109,59 @@ def _has_way(old: Flow, new: Flow, at: str) -> bool:
     places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
     pairs = ((old.nodes.get(place), new.nodes.get(place)) for place in places)
     return all(was and now and was.kind == now.kind for was, now in pairs)
+
+
+# Whether a workflow is another workflow with something appended: FORMAT.md, "What events do".
+
+_GROWING = ("roles", "agentOverrides")
+_APART = {*_GROWING, "flow", "moderator"}
+
+
+class Rules(NamedTuple):
+    payload: Mapping[str, Any]
+
+    flow: Flow | None
+    graph: Graph | None
+
+
+def find_other_change(old: Rules, new: Rules) -> str | None:
+    """Return what *new* has that no append to *old* makes; None if an append may have made it.
+
+    Roles and agents may be replaced by others of the same name; new ways of a graph come before the
+    older ways of their position, and an unconditional new way hides these.
+    """
+    for name in sorted({*old.payload, *new.payload} - _APART):
+        if old.payload.get(name) != new.payload.get(name):
+            return f"has another {name}"
+    for name in _GROWING:
+        for role in old.payload.get(name, ()):
+            if role not in new.payload.get(name, ()):
+                return f"lacks {role} in {name}"
+    if (old.flow is None, old.graph is None) != (new.flow is None, new.graph is None):
+        return "is of another kind"
+    if old.flow is not None and new.flow is not None:
+        return _find_in_flow(old.flow, new.flow)
+    for source, ways in (old.graph or {}).items():
+        found = (new.graph or {}).get(source, ())
+        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
+            return f"lacks ways from {source}"
+    return None
+
+
+def _find_in_flow(old: Flow, new: Flow) -> str | None:
+    if new.language != old.language:
+        return f"is in {new.language}"
+    for place, node in old.nodes.items():
+        if new.nodes.get(place) != node:
+            return f"differs at {place}"
+    added = [place for place in new.nodes if place not in old.nodes]
+    tops = [place for place in added if parent(place) is None or parent(place) in old.nodes]
+    if len({parent(place) for place in tops}) > 1:
+        return f"has new nodes in several lists: {', '.join(tops[:4])}"
+    for place in tops:
+        if place.rpartition("/")[2].startswith("e"):
+            return f"has a new node in an else: {place}"
+    return None
 
 
 # Where a thread of a flow goes next: one pure function of its position and what conditions say.

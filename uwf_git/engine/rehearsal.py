@@ -13,62 +13,8 @@ from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import Definition
-from uwf_git.model.flow import Flow, FlowNode, Position, parent
-from uwf_git.model.schema_check import check_value
-from uwf_git.model.workflow import END, START, Graph
-
-# Whether a workflow is another workflow with something appended: FORMAT.md, "What events do".
-
-_GROWING = ("roles", "agentOverrides")
-_APART = {*_GROWING, "flow", "moderator"}
-
-
-class Rules(NamedTuple):
-    payload: Mapping[str, Any]
-
-    flow: Flow | None
-    graph: Graph | None
-
-
-def find_other_change(old: Rules, new: Rules) -> str | None:
-    """Return what *new* has that no append to *old* makes; None if an append may have made it.
-
-    Roles and agents may be replaced by others of the same name; new ways of a graph come before the
-    older ways of their position, and an unconditional new way hides these.
-    """
-    for name in sorted({*old.payload, *new.payload} - _APART):
-        if old.payload.get(name) != new.payload.get(name):
-            return f"has another {name}"
-    for name in _GROWING:
-        for role in old.payload.get(name, ()):
-            if role not in new.payload.get(name, ()):
-                return f"lacks {role} in {name}"
-    if (old.flow is None, old.graph is None) != (new.flow is None, new.graph is None):
-        return "is of another kind"
-    if old.flow is not None and new.flow is not None:
-        return _find_in_flow(old.flow, new.flow)
-    for source, ways in (old.graph or {}).items():
-        found = (new.graph or {}).get(source, ())
-        if all(way.condition is not None for way in found) and not set(ways) <= set(found):
-            return f"lacks ways from {source}"
-    return None
-
-
-def _find_in_flow(old: Flow, new: Flow) -> str | None:
-    if new.language != old.language:
-        return f"is in {new.language}"
-    for place, node in old.nodes.items():
-        if new.nodes.get(place) != node:
-            return f"differs at {place}"
-    added = [place for place in new.nodes if place not in old.nodes]
-    tops = [place for place in added if parent(place) is None or parent(place) in old.nodes]
-    if len({parent(place) for place in tops}) > 1:
-        return f"has new nodes in several lists: {', '.join(tops[:4])}"
-    for place in tops:
-        if place.rpartition("/")[2].startswith("e"):
-            return f"has a new node in an else: {place}"
-    return None
-
+from uwf_git.model.flow import Flow, FlowNode, Position
+from uwf_git.model.workflow import END, START
 
 # The least value that fits a JSON Schema: what an agent says that says as little as it may.
 #
@@ -238,6 +184,8 @@ class _Stuck(Exception):
 
 def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
+    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (most pushes need it not: 45 ms)
+
     for value in LeastValues(schema).make(schema, 0):
         if not check_value(schema, value):
             return value

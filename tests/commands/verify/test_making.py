@@ -13,7 +13,7 @@ from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.verify.history import Location
 from uwf_git.commands.verify.making import CannotBe, Making, Way, list_differences
 from uwf_git.commands.verify.nodes import TreeChecks
-from uwf_git.engine.rehearsal import Rules
+from uwf_git.engine.flow_move import Rules
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.flow import Position, parse_flow, parse_position
 from uwf_git.model.names import NodeHash

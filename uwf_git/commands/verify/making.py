@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.commands.verify.nodes import TreeChecks
-from uwf_git.engine.flow_move import find_given_up, find_lost_place, is_possible
+from uwf_git.engine.flow_move import (
+    Rules,
+    find_given_up,
+    find_lost_place,
+    find_other_change,
+    is_possible,
+)
 from uwf_git.engine.flow_state import (
     describe_rejection,
     find_open_try,
@@ -19,7 +25,6 @@ from uwf_git.engine.flow_state import (
     is_verdict_due,
     judge_again,
 )
-from uwf_git.engine.rehearsal import Rules, find_other_change
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import (
     AGENT_CONFIG,

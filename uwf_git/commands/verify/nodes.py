@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.split.commits import Remaking
 from uwf_git.commands.verify.history import Finding, Location
-from uwf_git.engine.rehearsal import Rules
+from uwf_git.engine.flow_move import Rules
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model import builtin
 from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
@@ -19,7 +19,6 @@ from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check
 from uwf_git.model.problem import Problem
-from uwf_git.model.schema_check import check_schema, check_value
 from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, TreeEntry, object_id
 from uwf_git.store.nodes.tree import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
 from uwf_git.store.objects.objects import ObjectStore, get_blob
@@ -111,6 +110,7 @@ class PayloadChecks:
 def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
+    from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (most pushes need it not: 45 ms)
 
     def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
         told: list[tuple[list[tuple[str, str]], list[str]]] = []
