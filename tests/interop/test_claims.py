@@ -120,7 +120,7 @@ def test_a_claim_has_the_name_of_a_thread(hub: Hub, world: World, name: str) -> 
     assert hub.refs() == {}
 
 
-def test_an_ended_thread_starts_python_after_the_push_and_others_only_for_a_listener(
+def test_python_starts_after_a_push_for_an_archive_beside_its_active_ref_or_a_listener(
     hub: Hub, world: World, started: Callable[[], list[str]], tmp_path: Path
 ) -> None:
     thread = world.begun()
@@ -133,6 +133,12 @@ def test_an_ended_thread_starts_python_after_the_push_and_others_only_for_a_list
     assert started() == ["pre-receive"] * 2 + ["post-receive"]
     # Which removes the active ref that plain git leaves.
     assert set(hub.refs()) == {f"refs/archive/{thread}"}
+    ended = world.begun()
+    push(world, f"refs/threads/{ended}")
+    while world.step(ended).role is not None:
+        pass
+    assert push(world, f"refs/archive/{ended}", f":refs/threads/{ended}").accepted
+    assert started() == ["pre-receive"] * 2 + ["post-receive"] + ["pre-receive"] * 2
     said = tmp_path / "said"
     hub.set("uwf.onReceive", f"/bin/sh -c 'cat >\"$1\"' sh '{said}'")
     other = world.begun()

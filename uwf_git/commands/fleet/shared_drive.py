@@ -32,6 +32,7 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
+from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
 from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.program import ProgramFailed, run_program

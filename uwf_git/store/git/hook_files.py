@@ -70,11 +70,13 @@ if [ -z "$rest" ] && [ -n "$seen" ]; then
 fi"""
 
 _NOBODY_TO_TELL = """\
-# Without that command, only an archive leaves something to do.
+# Without that command, only an archive beside an active ref leaves something to do.
 seen='' rest=:
 git config --get uwf.onReceive >/dev/null 2>&1
 if [ $? = 1 ]; then
 	seen=$(grep ' refs/archive/') || exit 0
+	printf '%s\\n' "$seen" | sed 's,.* refs/archive/,refs/threads/,' |
+		git cat-file --batch-check 2>/dev/null | grep -qv ' missing$' || exit 0
 	seen=$seen'
 '
 fi"""
