@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from uwf_git.model.builtin import BUILTIN, SIGNAL
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.node import canonical
 from uwf_git.model.schema_check import check_value
 from uwf_git.model.thread import (
     ENDED,
@@ -198,6 +199,9 @@ def test_a_sum_beyond_all_floats_can_still_be_written_down(number: float) -> Non
 def test_the_total_is_json_and_the_parts_stay_as_they_were(total: Any, report: Any) -> None:
     before = json.dumps([total, report])
     json.dumps(add_usage(total, report), allow_nan=False)
+    # As it is read again: else the commit that is written from memory is not what follows.
+    summed = add_usage(canonical(total), canonical(report))
+    assert json.dumps(summed) == json.dumps(canonical(summed))
     assert json.dumps([total, report]) == before
 
 

@@ -91,7 +91,7 @@ def _canonical_scalar(value: Any, path: _Path) -> Any:
     if isinstance(value, str):
         return _check_text(value, path)
     if isinstance(value, _NUMBERS):
-        return _canonical_number(value, path)
+        return canonical_number(value, path)
     raise NotCanonical(_words(path), f"is a {type(value).__name__}, which JSON does not have")
 
 
@@ -101,7 +101,8 @@ def _check_key(key: Any, path: _Path) -> str:
     return _check_text(key, path)
 
 
-def _canonical_number(value: float, path: _Path) -> int | float:
+def canonical_number(value: float, path: _Path = None) -> int | float:
+    """Return *value* as FORMAT.md writes numbers: whole ones without a point, if they are exact."""
     if isinstance(value, int):
         if abs(value) <= MAX_SAFE_INTEGER:
             return value

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard, TypeVar, get_args
 
 from uwf_git.model.builtin import SIGNAL, find_reference, reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.node import Node, build_node, canonical_number
 from uwf_git.model.workflow import START
 
 # Usage reports of agents, and how they add up.
@@ -56,11 +56,11 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _sum(known: float, value: float) -> float:
-    """Return the sum, at most the largest float: JSON has no infinity."""
+    """Return the sum as it is read again, at most the largest float: JSON has no infinity."""
     try:
         total = known + value
         if math.isfinite(total):
-            return total
+            return canonical_number(total)
     except OverflowError:
         pass
     return math.copysign(sys.float_info.max, value)

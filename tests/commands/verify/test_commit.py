@@ -164,6 +164,15 @@ def test_present_that_is_written_in_another_way_is_reported(store: Store, story:
     ]
 
 
+def test_whole_sums_as_older_versions_wrote_them_are_no_lie(store: Store, story: Story) -> None:
+    content = encode_json(read_snapshot(store, tip_of(store, REF)).get_present().as_document())
+    assert b'"tokens": 3,' in content or b'"tokens": 3\n' in content
+    old = content.replace(b'"tokens": 3', b'"tokens": 3.0')
+    forge(store, REF, {-1: holds(store, "now.json", old)})
+
+    assert messages(store) == []
+
+
 def test_present_that_lies_is_reported_once(store: Store, story: Story) -> None:
     """A commit that continues from the lie is no second lie."""
     oids = forge(store, REF, {})

@@ -103,7 +103,7 @@ def test_every_sequence_of_commands_leaves_a_clean_store(
     story, other = Story(store, clock), Story(store, clock, OTHER)
     for number, act in enumerate(acts):
         if act == "step":
-            story.step(usage={"n": usage, "of": {"x": 0.1}}, state={"at": number})
+            story.step(usage={"n": usage, "of": {"x": 0.5}}, state={"at": number})
         elif act == "checker":
             story.step("checker", text)
         elif act == "attempt":

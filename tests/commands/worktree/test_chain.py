@@ -132,14 +132,19 @@ def test_staged_secrets_links_to_keys_and_pipes_are_left_out(
 ) -> None:
     place = world.place
     (place / ".env").write_text("A=1")
-    git("add", "--force", ".env", cwd=place)
+    (place / "conf").write_text("url")
+    git("add", "conf", cwd=place)
+    git("commit", "--quiet", "-m", "conf", cwd=place)
+    (place / "conf").write_text("s3cret-word")
+    git("add", "--force", ".env", "conf", cwd=place)
     (place / "link").symlink_to("s3cret-word")
     (place / "named-s3cret-word").touch()
     (place / "notes").unlink()
     os.mkfifo(place / "notes")
     commit = chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
     told = left_out(chain, commit)
-    assert told.keys() >= {".env", "link", "notes"}
+    assert told.keys() >= {".env", "conf", "link", "notes"}
+    assert chain.git.ask("show", f"{commit}:conf") == "url"
     assert "s3cret" not in chain.git.ask("log", "-p", "--stat", commit)
     assert ".env" not in list_tree(chain, commit)
 

@@ -5,6 +5,7 @@ Format: FORMAT.md, "What is free".
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -88,6 +89,8 @@ HAND_MADE = (
     "no version of uwf writes such a commit: it was made by hand; another copy of this store "
     "may have the original history: `uwf fetch`"
 )
+# Sums of usage were once written so where they became whole: 1.0, which is read as 1.
+_WHOLE = re.compile(rb"(?<=[0-9])\.0(,?)$", re.MULTILINE)
 _MOST_SHOWN = 80
 _MOST_TOLD = 10
 
@@ -109,7 +112,7 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
 def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
     troubles = list(_list_trailers(told, right))
-    if made.now != now:
+    if made.now != now and made.now != _WHOLE.sub(rb"\1", now):
         troubles += _compare_now(now, made.standing.state)
     troubles += _list_words(told, right)
     problem = find_author_problem(commit, made.author)

@@ -176,7 +176,7 @@ class Chain:
         return head and _read_tip(*head), tip and _read_tip(*tip)
 
     def _begin_index(self, head: str | None, has_key: HasKey) -> None:
-        """Make the thread's own index, unless it is there; secrets that are only staged go."""
+        """Make the thread's own index, unless it is there; what is staged and unfit is as in HEAD."""
         # That of a git which was killed: the lock of the thread is held.
         remove_file(self.index + ".lock")
         if os.path.exists(self.index):
@@ -188,11 +188,16 @@ class Chain:
         with suppress(FileNotFoundError):
             # With its times: by them git knows which files it has to read.
             shutil.copy2(self._own_index, part)
-            words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=A")
+            words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=d")
             listed = ("ls-files", "-z") if head is None else (*words, "-z", head)
             staged = filter(None, git.ask(*listed).split("\0"))
-            judged = [(path, self._judge(path, has_key, is_new=True)[0]) for path in staged]
-            _stage(git, "--force-remove", [path for path, problem in judged if problem])
+            unfit = [path for path in staged if self._judge(path, has_key, is_new=True)[0]]
+            if head is None:
+                _stage(git, "--force-remove", unfit)
+            elif unfit:
+                given = os.fsencode("\0".join(unfit) + "\0")
+                words = ("--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-")
+                git.ask(*words, "--pathspec-file-nul", head, given=given)
             os.replace(part, self.index)
 
     def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
