@@ -6,8 +6,9 @@ import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.programs.playing import build_question
+from uwf_git.agentkit.programs.playing import build_question, option
 from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.
 ADAPTER = """\
@@ -206,7 +207,15 @@ def test_otherwise_a_new_one_begins(context: MakeContext, resume: dict[str, str]
     assert (question.session, question.spent) == (None, {})
 
 
-@pytest.mark.parametrize("steps", [[], STEPS[3:], [step("reviewer", "uwf-fake", None, 1)]])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [],
+        STEPS[3:],
+        [step("reviewer", "uwf-fake", None, 1)],
+        [step("reviewer", "uwf-fake", "--allowed-tools=all", 1)],
+    ],
+)
 def test_without_an_old_conversation_a_new_one_begins(
     context: MakeContext, steps: list[dict[str, Any]]
 ) -> None:
@@ -236,3 +245,9 @@ def test_looking_for_a_conversation_reads_no_more_than_that(
     )
     # The prompt shows fifty older steps.
     assert min(read) >= 949
+
+
+def test_a_setting_is_no_option_of_the_program() -> None:
+    assert option("--model", "small") == ("--model", "small")
+    with pytest.raises(BadUsage, match="--model is '--yolo'"):
+        option("--model", "--yolo")

@@ -109,8 +109,18 @@ def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
     world.step(thread, edits(lambda place: (place / "new").touch()))
     os.rename(world.place / ".git", world.place / "gone")
     git("init", "--quiet", cwd=world.place)
-    with refuses("no-files", match="not in the project"):
+    with refuses("no-files", match="of the project"):
         find_files(world.store, world.caller.environ, thread, "1")
+
+
+def test_a_commit_that_the_chain_does_not_reach_is_not_given(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    ref = f"refs/uwf/work/{thread}"
+    git("update-ref", ref, f"{ref}~1", cwd=world.place)
+    assert changed(world, thread, "1") == ["new +1 -0"]
+    with refuses("no-files", match=f"not in {ref} of the project"):
+        find_files(world.store, world.caller.environ, thread, "2")
 
 
 def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) -> None:

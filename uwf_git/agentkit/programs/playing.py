@@ -75,6 +75,9 @@ LONGEST_ARGUMENT_BYTES = 131_071
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
+    if value and value.startswith("-"):
+        # A store of another person may have it, and the program would take it for its option.
+        raise BadUsage(f"{name} is {value!r:.100}", hint="name a value that begins without a dash")
     return (name, value) if value else ()
 
 
@@ -260,6 +263,9 @@ def _find_session(
         # A conversation that was left is never taken up again.
         if step.session is None or step.session != session:
             break
+        # No program names a conversation so, but who has pushed the step may have.
+        if session.startswith("-"):
+            return None, {}
         spent = add_usage(step.usage, spent)
     return session, spent
 

@@ -74,11 +74,12 @@ def find_files(
         return FilesAt(head.thread, None, step, step, chain)
     number, before, after = _find_range(store, head, step, chain)
     found = FilesAt(head.thread, number, before, after, chain)
-    if any(find_commit(chain.git, each) is None for each in {before, after}):
+    # A pushed step may name any commit of the project.
+    if any(not chain.reaches(each) for each in {before, after}):
         ref = f"{chain.ref}:{chain.ref}"
         raise _no_files(
             head.thread,
-            f"its files are not in the project {chain.worktree}",
+            f"its files are not in {chain.ref} of the project {chain.worktree}",
             f"fetch them from where they are: `git -C {shlex.quote(chain.worktree)} fetch REMOTE "
             f"{ref}`",
         )

@@ -156,9 +156,12 @@ class Chain:
 
     def has(self, commit: str) -> bool:
         """Check whether *commit* is one of the chain, which HEAD alone is not."""
-        words = ("merge-base", "--is-ancestor", commit, self.ref)
         _, tip = self.read_tips(commit)
-        return tip is not None and tip.is_made and not self.git.run(*words).status
+        return tip is not None and tip.is_made and self.reaches(commit)
+
+    def reaches(self, commit: str) -> bool:
+        """Check whether *commit* is one of the chain, or of what it began with."""
+        return not self.git.run("merge-base", "--is-ancestor", commit, self.ref).status
 
     def read_log(self) -> list[Made]:
         """Return the commits of the chain, newest first, and those behind it; none without one."""
@@ -176,7 +179,7 @@ class Chain:
         return head and _read_tip(*head), tip and _read_tip(*tip)
 
     def _begin_index(self, head: str | None, has_key: HasKey) -> None:
-        """Make the thread's own index, unless it is there; what is staged and unfit is as in HEAD."""
+        """Make the own index, unless it is there; what is staged and unfit is as in HEAD."""
         # That of a git which was killed: the lock of the thread is held.
         remove_file(self.index + ".lock")
         if os.path.exists(self.index):
@@ -196,8 +199,8 @@ class Chain:
                 _stage(git, "--force-remove", unfit)
             elif unfit:
                 given = os.fsencode("\0".join(unfit) + "\0")
-                words = ("--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-")
-                git.ask(*words, "--pathspec-file-nul", head, given=given)
+                back = ("--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-")
+                git.ask(*back, "--pathspec-file-nul", head, given=given)
             os.replace(part, self.index)
 
     def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
