@@ -56,6 +56,17 @@ def test_git_is_not_reached_by_a_link(root: Path) -> None:
     assert (root / ".git" / "config").exists()
 
 
+def test_secrets_by_name_are_neither_read_nor_removed(root: Path) -> None:
+    (root / "conf").mkdir()
+    (root / "conf" / "id_ed25519").write_text("k")
+    (root / "notes").symlink_to("conf/id_ed25519")
+    assert problem(root, "conf/id_ed25519") == "is a secret by its name"
+    assert problem(root, "notes", follows=True) == "is a secret by its name"
+    with pytest.raises(BadFileBelow, match="secret by its name"):
+        remove_below(str(root), "conf/id_ed25519")
+    assert (root / "conf" / "id_ed25519").exists()
+
+
 def test_other_kinds_of_files_are_refused(root: Path) -> None:
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")

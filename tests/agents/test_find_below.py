@@ -13,6 +13,7 @@ def root(tmp_path: Path) -> Path:
         "docs/plans/001-实现.md",
         "docs/plans/010-c.txt",
         "docs/plans/.hidden.md",
+        "docs/plans/.env",
         "docs/more/deep/x.md",
         ".git/config",
         "odd[1].md",

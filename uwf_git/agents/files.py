@@ -169,6 +169,26 @@ def open_left_file(
 # A path is resolved first, then walked part by part without following links.
 
 
+_NAMES_OF_SECRETS = (
+    *(".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks"),
+    *("*.keystore", "id_rsa*", "id_dsa*", "id_ed25519*", "id_ecdsa*", "*.tfvars", ".htpasswd"),
+    *(".dockercfg", ".netrc", ".pypirc", ".npmrc", ".git-credentials"),
+    *("credentials.json", "secrets.json"),
+)
+_FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
+_EXAMPLES = (".example", ".sample", ".template", ".pub")
+
+
+def is_secret_name(path: str) -> bool:
+    """Check whether files of the name of *path* hold secrets: no record and no agent gets them."""
+    *folders, name = path.lower().split("/")
+    if not _FOLDERS_OF_SECRETS.isdisjoint(folders):
+        return True
+    return not name.endswith(_EXAMPLES) and any(
+        fnmatchcase(name, pattern) for pattern in _NAMES_OF_SECRETS
+    )
+
+
 class BadFileBelow(AgentFailed):
     """The file cannot be used, or does not lie in the directory."""
 
@@ -234,6 +254,8 @@ def _open_folder(root: str, path: str, *, create: bool = False) -> Iterator[tupl
     real = os.path.realpath(os.path.join(real_root, above))
     inside = os.path.relpath(os.path.join(real, name), real_root)
     problem = check_path_below(path) or check_path_below(inside)
+    if problem is None and (is_secret_name(path) or is_secret_name(inside)):
+        problem = "is a secret by its name"
     if problem is not None:
         raise BadFileBelow(path, problem)
     with walk_down(real_root, inside.split("/")[:-1], create=create) as folder:
@@ -279,7 +301,9 @@ MOST_NAMES = 100_000
 
 
 def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list[str]:
-    """Return the paths of files below *root* that *pattern* names, in order; folders are left out.
+    """Return the paths of files below *root* that *pattern* names, in order.
+
+    Folders are left out, and secrets by name unless *pattern* is the name.
 
     ``**`` does not follow links; whether another link leads out is for the reader to check.
     BadFileBelow if more than *most_names* would have to be looked at.
@@ -295,7 +319,8 @@ def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list
     left = [most_names]
     try:
         found = _find(root, "", parts, left)
-        return sorted({path for path in found if os.path.isfile(os.path.join(root, path))})
+        named = {path for path in found if not is_secret_name(path)}
+        return sorted(path for path in named if os.path.isfile(os.path.join(root, path)))
     except OverflowError:
         problem = f"looks at more than {most_names:,} names"
         raise BadFileBelow(pattern, problem) from None

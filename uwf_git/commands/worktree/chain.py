@@ -12,10 +12,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
+from uwf_git.agents.files import is_secret_name
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.worktree.repository import Git, commit_tree, move_ref
 from uwf_git.errors import Refused, UwfError
@@ -46,14 +46,6 @@ HasKey: TypeAlias = Callable[[bytes], bool] | None
 
 _HIDDEN = "not told"
 _KEY = "it has a key of the environment in it"
-_NAMES_OF_SECRETS = (
-    *(".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks"),
-    *("*.keystore", "id_rsa*", "id_dsa*", "id_ed25519*", "id_ecdsa*", "*.tfvars", ".htpasswd"),
-    *(".dockercfg", ".netrc", ".pypirc", ".npmrc", ".git-credentials"),
-    *("credentials.json", "secrets.json"),
-)
-_FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
-_EXAMPLES = (".example", ".sample", ".template", ".pub")
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
 _MADE = " ".join(["%H", *_TRAILERS])
@@ -243,7 +235,7 @@ class Chain:
         """Return why a changed file is left out, None if it is not, and its size in bytes."""
         if path.endswith("/"):
             return "a repository inside", 0
-        if is_new and _is_secret_name(path):
+        if is_new and is_secret_name(path):
             return "by its name a secret", 0
         whole = os.path.join(self.worktree, path)
         try:
@@ -367,15 +359,6 @@ def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:
             _, states, submodule, *_, path = row.split(" ", 8)
             if states[1] != ".":
                 yield path, states[1] == "D", False, submodule[0] == "S"
-
-
-def _is_secret_name(path: str) -> bool:
-    *folders, name = path.lower().split("/")
-    if not _FOLDERS_OF_SECRETS.isdisjoint(folders):
-        return True
-    return not name.endswith(_EXAMPLES) and any(
-        fnmatchcase(name, pattern) for pattern in _NAMES_OF_SECRETS
-    )
 
 
 def _spell(path: str) -> str:
