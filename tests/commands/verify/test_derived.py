@@ -33,6 +33,7 @@ from uwf_git.commands.split.commits import (
     plan_split,
 )
 from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.verify.verify import verify
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
@@ -53,6 +54,21 @@ def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:
     commit = copy_commit(split.world.store, split.world.snapshot(thread).commit.oid)
     also(*changes)(commit)
     return tell(split.world.store, thread, put(split.world.store, commit))
+
+
+def test_a_joined_branch_that_has_another_end_here_is_told(split: Split) -> None:
+    store, branch = split.world.store, split.children[0]
+    split.finish_branches()
+    split.world.step(split.thread, plays)
+    end = split.world.snapshot(branch).commit.oid
+    later = copy_commit(store, end)
+    later.commit_time = later.author_time = later.commit_time + 60
+    other = put(store, later)
+    store.refs.change({f"refs/archive/{branch}": (end, other)})
+
+    (found,) = verify(store, []).troubles
+
+    assert f"{end} cannot be: the branch is at {other} here" in found.message
 
 
 def says_now(split: Split, thread: ThreadId, /, **parts: Any) -> Change:

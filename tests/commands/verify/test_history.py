@@ -136,6 +136,18 @@ def test_older_shared_store_is_told_with_what_mends_it(tmp_path: Path) -> None:
     assert found.hint == f"its owner mends it: `uwf init --shared '{path}'`"
 
 
+@pytest.mark.parametrize("name", ["info/grafts", "shallow", f"refs/replace/{'a' * 40}"])
+def test_what_lets_git_show_other_commits_is_noted(world: World, name: str) -> None:
+    tip = world.snapshot(world.begun()).commit.oid
+    path = Path(world.store.path, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{tip}\n")
+
+    (note,) = verify(world.store, []).notes
+
+    assert note.message.endswith(f"because of {name}")
+
+
 # What threads share with those that are here is not read again, and nothing else is believed.
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.commits import is_derived
-from uwf_git.errors import GIVEN_BACK, StoreDamaged, UwfError
+from uwf_git.errors import GIVEN_BACK, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.git.hook_files import find_unpinned
@@ -110,6 +110,19 @@ def find_hub_gap(git_dir: str) -> Finding | None:
     return Finding(
         f"some pushes to the shared store {git_dir} may not be checked: {problem}",
         f"its owner mends it: `uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`",
+    )
+
+
+def find_other_story(store: Store) -> Finding | None:
+    """Return what makes git show other commits than uwf reads and checks, or None."""
+    files = ("info/grafts", "shallow")
+    found = [name for name in files if os.path.exists(os.path.join(store.path, name))]
+    found += [f"refs/replace/{name}" for name in store.refs.names("refs/replace/")]
+    if not found:
+        return None
+    return Finding(
+        f"git may show other commits than are checked here, because of {name_some(found)}",
+        "`git --no-replace-objects log` passes over refs/replace; remove what nobody of you made",
     )
 
 

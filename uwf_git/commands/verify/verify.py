@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
-from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap
+from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap, find_other_story
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
@@ -218,9 +218,8 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     if not texts:
         found = chain(found, check_files(store, {each.ref for each in targets}))
     troubles = tuple(islice(found, MOST_TOLD))
-    gap = None if texts else find_hub_gap(store.path)
-    if gap is not None:
-        run.notes.append(gap)
+    if not texts:
+        run.notes += filter(None, (find_hub_gap(store.path), find_other_story(store)))
     return run.conclude(troubles)
 
 
@@ -228,7 +227,7 @@ class _Run:
     def __init__(self, store: Store, targets: list[Target]) -> None:
         self._store, self._targets = store, targets
         self._trees = TreeChecks(store)
-        self._threads = ThreadChecks(self._trees)
+        self._threads = ThreadChecks(self._trees, judge=self._judge_joined)
         refs = (ARCHIVE, ACTIVE)
         self._strangers = Strangers(
             self._trees.recent, lambda thread: (self._find(each + thread) for each in refs)
@@ -254,6 +253,13 @@ class _Run:
                 yield from self._check_thread(target, tip)
         yield from self._threads.finish()
         self.notes += self._note_divergence()
+
+    def _judge_joined(self, joined: Claim) -> str | None:
+        """Tell whether the branch has another end here; it may go on, as one that is given up."""
+        at = self._find(ARCHIVE + joined.thread)
+        if at in {None, joined.tip} or is_descendant(self._trees.recent, at, joined.tip):
+            return None
+        return f"the branch is at {at} here"
 
     def _check_thread(self, target: Target, tip: Oid) -> Iterator[Finding]:
         place: RefKind = target.kind if target.kind in {"active", "archive"} else "kept"
