@@ -87,6 +87,8 @@ TEST_COMMAND = ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
 # The pages that lead to files, and a path in them: `room/file.py`, `room/`.
 DOCUMENTS = ("ARCHITECTURE.md", "DECISIONS.md")
 _DOCUMENTED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:py|md))?|tests/[a-z_./]+)`")
+# A module, as the package speaks of it: `file.py`, `room/file.py`; src/ begins an example.
+_MODULE = re.compile(r"(?<![\w./*-])(?!src/)(?:\w+/)*[a-z]\w*\.py\b")
 
 _SUPPRESSION = re.compile(
     r"#\s*(?:(?:ruff:\s*)?noqa(?P<noqa>:\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?"
@@ -461,6 +463,17 @@ def documents_name_files_that_exist(root: Path) -> list[str]:
     ]
 
 
+def modules_name_modules_that_exist(root: Path) -> list[str]:
+    """Name only modules that exist, below the package or the tests."""
+    there = [f"/{path}" for path, _ in _texts(root, PACKAGE, TESTS)]
+    return [
+        f"{path}: there is no {name}"
+        for path, text in _texts(root, PACKAGE)
+        for name in sorted(set(_MODULE.findall(text)))
+        if not any(each.endswith(f"/{name}") for each in there)
+    ]
+
+
 TYPE_RULES: tuple[Rule, ...] = (types_hold, plans_need_no_posix)
 
 SIZE_RULES: tuple[Rule, ...] = (house_does_not_grow,)
@@ -485,6 +498,7 @@ RULES: tuple[Rule, ...] = (
     tests_do_not_sleep,
     readme_holds_the_commands,
     documents_name_files_that_exist,
+    modules_name_modules_that_exist,
 )
 
 

@@ -114,6 +114,7 @@ BROKEN = [
         "See `model/doors.py`, `model/` and `model/windows.py`.",
         "ARCHITECTURE.md: there is no model/windows.py",
     ),
+    (hygiene.modules_name_modules_that_exist, "uwf_git/a.py", "# In b.py.", "there is no b.py"),
     (hygiene.ruff_finds_nothing, "tests/a.py", "prnt(1)\n", "tests/a.py:1:1: F821"),
     (hygiene.code_is_formatted, "tests/a.py", "x=1\n", "tests/a.py"),
     (hygiene.imports_point_one_way, "uwf_git/model/a.py", "import uwf_git.cli", "model.a -> uwf_"),
@@ -147,6 +148,7 @@ KEPT = [
     ("uwf_git/model/a.py", "x  # type: ignore[misc]  # noqa: A001 (two things, one cause)\n"),
     ("uwf_git/model/a.py", "x  # pragma: no cover (race)\n"),
     ("uwf_git/model/a.py", "x = '# noqa'\n"),
+    ("uwf_git/model/a.py", "# See model/doors.py, test_doors.py. A path: src/main.py\n"),
     ("tests/test_a.py", "time.sleep(0.05)\nsleep(0)\n"),
     ("docs/a.md", "See https://example.com" + "/" + "work/ and $HOME" + "/" + "root/.\n"),
 ]

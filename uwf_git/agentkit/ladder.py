@@ -348,7 +348,7 @@ def extract_with_fallbacks(
     """Ask *adapter*, and find a meta that fits the role's schema in its answer.
 
     In this order: what the agent left in the role's output file; what it submitted by a tool; the
-    program's own structured output; the fields in its text (extract.py); a correction in the same
+    program's own structured output; the fields in its text; a correction in the same
     conversation, at most ``most_corrections`` times; the extractor, if there is one. The result's
     ``rung`` names the source: ``file``, ``submitted``, ``native``, ``front-matter``, ``block``,
     ``json``, each followed by ``-corrected`` if the agent was asked again, or ``extractor``.

@@ -49,7 +49,7 @@ _HOW = DriveOptions(None, trust=False, wait=False, stream=False, background=Fals
     },
 )
 @click.argument("wish", required=False)
-@click.option("--agent", metavar="CMD|{…}|@FILE", help="The agent that writes it.")
+@click.option("--agent", metavar="CMD|{…}|@FILE", help="The agent that writes the workflow.")
 @click.option("--yes", is_flag=True, help="Put the workflow without asking.")
 @click.option("--run", "runs", is_flag=True, help="Run it, with the wish as its task.")
 @click.option(

@@ -31,14 +31,15 @@ ttl_option = click.option(
     type=_POSITIVE_SECONDS,
     default=TTL_S,
     metavar="SECONDS",
-    help="How long a claim is silent before it is dead; the same on every machine.  [default: 60]",
+    help="The seconds after which a claim that was not renewed counts as dead. Give every machine "
+    "the same value.  [default: 60]",
 )
 poll_option = click.option(
     "--poll",
     type=_POSITIVE_SECONDS,
     default=POLL_S,
     metavar="SECONDS",
-    help="How often the hub is looked at.  [default: 2]",
+    help="The seconds between two looks at the hub.  [default: 2]",
 )
 
 
@@ -55,7 +56,7 @@ poll_option = click.option(
     help="Where its agents run.  [default: a directory of the thread's own, below ~/.uwf/work]",
 )
 @click.option(
-    "--project", metavar="URL", help="The repository in a clone of which they run, instead."
+    "--project", metavar="URL", help="Run agents in a clone of this repository; not with --workdir."
 )
 @click.option("--trust", is_flag=True, help="Let the thread's own commands run on this machine.")
 @click.option("--wait", is_flag=True, help="Sleep until the end of a usage limit.")
@@ -79,8 +80,8 @@ def work_command(  # noqa: PLR0913 (its options)
     runs it meanwhile, fetched, driven as by `uwf thread run`, and each step is pushed before the
     next one. The clone of the hub is kept in ~/.uwf/hubs.
 
-    A claim that is there is watched: if it is renewed, another machine is at work and the status
-    is 4; if it is not for the time to live, its machine is gone and this one goes on.
+    An existing claim is watched. If another machine renews it, that machine is at work, and the
+    status is 4. If nobody renews it for --ttl seconds, this machine takes the thread over.
     """
     whole = parse_thread_id(thread)
     if whole is None:
@@ -117,13 +118,14 @@ def work_command(  # noqa: PLR0913 (its options)
 )
 @click.option("--remote", metavar="NAME", help="The hub.  [default: the only remote, or origin]")
 @click.option(
-    "--hub", metavar="URL", help="The hub as the other machines reach it.  [default: as this one]"
+    "--hub", metavar="URL", help="The hub's URL for other machines.  [default: that of the remote]"
 )
 @click.option("--workdir", metavar="PATH", help="Where agents run: the same path on every machine.")
 @click.option(
     "--project",
     metavar="URL",
-    help="The repository of which each thread has a clone on its machine; its files travel along.",
+    help="The repository of which each thread has a clone on its machine; its files travel along. "
+    "Not with --workdir.",
 )
 @click.option(
     "--base",
@@ -146,13 +148,13 @@ def work_command(  # noqa: PLR0913 (its options)
 def command(session: Session, *, threads: tuple[str, ...], address: str, **how: Any) -> None:
     """Run what can go on at a hub, on many machines.
 
-    Everything, or only the named threads and their branches, until nothing can go on. Each task
-    claims one thread, runs it on one machine until it stops, and pushes each step; branches run on
-    different machines. The driver may be killed and started again, or run twice: what runs where
-    is known to the hub.
+    Drives every thread of the hub, or the named threads and their branches, until none of them can
+    go on. Each task claims one thread, runs it on one machine until it stops, and pushes each step;
+    branches run on different machines. The driver may be killed and started again, or run twice:
+    the hub knows which machine runs which thread.
 
-    Only commands that are trusted here are sent; pause, kill, patch and answer as ever, on any
-    clone: `uwf push` brings them to the machine at work.
+    Only commands that are trusted here are sent. To pause, kill, patch or answer, use any clone;
+    `uwf push` brings the change to the machine at work.
     """
     store = session.open_store()
     remote = choose_remote(store.config, how["remote"])

@@ -55,7 +55,8 @@ def add_command(session: Session, name: str, url: str) -> None:
 def list_command(session: Session, *, wide: bool) -> None:
     """List the remotes.
 
-    Each with how much it had at the last fetch or push. Passwords in URLs are not shown.
+    Each row says how many threads and workflows the remote had at the last fetch or push. Passwords
+    in URLs are not shown.
     """
     rows = list_remote_rows(session.open_store(create=True))
     emit(session, rows, wide=wide, none="no remotes; uwf remote add NAME URL adds one")
@@ -267,10 +268,10 @@ def fetch_text(document: dict[str, Any]) -> str:
 def fetch_command(session: Session, remote: str | None, threads: tuple[str, ...]) -> None:
     """Fetch threads and workflows from a remote.
 
-    Everything, or the THREADs that are named, with their branches and the threads around them; of
-    one that was never here, give the whole id. What is new or ahead there is checked for integrity
-    and adopted, each thread while no process works on it. Nothing here is lost: where both sides
-    went on, both are kept and named. Without REMOTE: the only one, else origin.
+    Fetches everything, or the named THREADs with their branches and the threads around them. Give
+    the whole id of a thread that was never in this store. What is new or ahead there is checked for
+    integrity and adopted, each thread while no process works on it. Nothing here is lost: where
+    both sides went on, both are kept and named. Without REMOTE: the only one, else origin.
     """
     store = session.open_store()
     ids = [parse_thread_id(text) or resolve_thread(store, text) for text in threads]

@@ -25,8 +25,8 @@ from uwf_git.store.store import NotAStore
     exits={3: "the agent did not take the step of the check; nothing was changed"},
 )
 @click.option("--agent", metavar="NAME", help="The agent: a name or a command, without asking.")
-@click.option("--global", "for_all", is_flag=True, help="For all your stores, not for this one.")
-@click.option("--check/--no-check", default=True, help="Let it take one small step first.")
+@click.option("--global", "for_all", is_flag=True, help="Set the agent for all your stores.")
+@click.option("--check/--no-check", default=True, help="Let the agent take a small step first.")
 @timeout_option
 def command(
     session: Session,

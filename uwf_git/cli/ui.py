@@ -37,7 +37,7 @@ _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
     type=Count(0),
     default=0,
     metavar="N",
-    help="Listen on this port of 127.0.0.1; by default a free one.",
+    help="Listen on this port of 127.0.0.1.  [default: a free port]",
 )
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 def command(session: Session, *, port: int, no_open: bool) -> None:
@@ -48,7 +48,7 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     trusts no command. Ctrl-C ends it.
 
     The address holds a key, so it is for you alone. The page listens on this machine only; from
-    another one use `ssh -L`.
+    another machine use `ssh -L`.
     """
     try:
         from uwf_git.web.ui.serve import ServeRequest, serve  # noqa: PLC0415 (135 ms, and only if they are installed)

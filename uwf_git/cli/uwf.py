@@ -26,7 +26,7 @@ THREAD = LazyGroup(
         "logs": own("thread.logs:command", "Show what was logged while a thread was at work"),
         "diff": own("thread.read:diff_command", "Compare two threads from their common step on"),
         "context": own(
-            "thread.logs:context_command", "Print the context of the agent whose turn it is, or was"
+            "thread.logs:context_command", "Print the context of the agent whose turn it is"
         ),
         "answer": own("thread.answer:command", "Answer as the role that a thread waits for"),
         "pause": own(

@@ -34,15 +34,16 @@ _WHERE = ("commit", "node", "path")
     "--signatures",
     "with_signatures",
     is_flag=True,
-    help="Print who signed each commit as well, by git's gpg.* settings. A signature that is not "
-    "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not. Derived "
-    "commits (a split, the start of a branch, a join) have none: they follow from those before.",
+    help="Print who signed each commit as well, by git's gpg.* settings. A signature that does not "
+    "belong to its commit, or whose key was revoked, is a problem; a commit without a signature, "
+    "or with one by an unknown key, is none. Derived commits (a split, the start of a branch, a "
+    "join) are not signed: they follow from the commits before them.",
 )
 @click.option(
     "--files",
     "with_files",
     is_flag=True,
-    help="Check in the projects here, too, that the commits of files are there which steps name.",
+    help="Also check that the projects on this machine have the commits of files that steps name.",
 )
 def command(
     session: Session,
@@ -53,16 +54,15 @@ def command(
 ) -> None:
     """Check the integrity of the store.
 
-    REF is a thread's id or a beginning of it, a workflow's name, or a full ref; without one all are
-    checked. Every commit and every node is read again: nodes against their names and schemas,
-    references, each step against the one before, what commits say against what they hold, and
-    now.json against the history. Without REF, HEAD, every ref, packed-refs and the files of objects
-    are checked as well, as `git fsck` does. Nothing is changed. Settings of the store that
-    something else than uwf has changed since an agent was started are a note, and known from then
-    on.
+    REF is a thread's id or a beginning of it, a workflow's name, or a full ref; without REF,
+    everything is checked. Every commit and every node is read again: nodes against their names and
+    schemas, references, each step against the one before, what commits say against what they hold,
+    and now.json against the history. Without REF, HEAD, every ref, packed-refs and the files of
+    objects are checked as well, as `git fsck` does. Nothing is changed. If something other than uwf
+    has changed settings of the store since an agent was started, a note says so once.
 
-    The names of people, their notes, and when all this was are proved by signatures alone. What has
-    diverged from a remote is a note and no problem: both sides are kept.
+    Only a signature proves the name of a person, a note or a time. What has diverged from a remote
+    is a note and no problem: both sides are kept.
     """
     store = session.open_store()
     verified = verify(store, list(refs))

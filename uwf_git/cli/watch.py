@@ -181,12 +181,12 @@ _WATCH_COLUMNS = (
 def command(session: Session, threads: tuple[str, ...]) -> None:
     """Show the threads live.
 
-    Those at work come first, each with its role, how long that takes, tokens and cost as reported,
-    and the last line that its agent logged; then those that wait for a person. The last line of the
-    screen counts them. Ctrl-C ends the view, and never the work.
+    Threads with an agent at work come first: the role, the time so far, tokens and cost as
+    reported, and the last line that the agent logged; then threads that wait for a person. The last
+    line of the screen counts the threads. Ctrl-C ends the view, and never the work.
 
-    With THREADs, only these and their branches; the view ends when they have ended. Without, a
-    thread that has split is one row. In a pipe, and on a dumb terminal, there is a line for each
+    With THREADs, only these and their branches; the view ends when they have ended. Without THREAD,
+    a thread that has split is one row. In a pipe, and on a dumb terminal, there is a line for each
     thread, and another one whenever something has happened to it; as JSON it is a row of `uwf
     thread list`, with `atWork` while an agent is.
     """
@@ -321,12 +321,12 @@ _EVENTS_PAUSE_S = 0.2
 @verb(
     "uwf events 01J7K9M2 --format text",
     "uwf events --follow | jq -r 'select(.type == \"workflow:error\").taskId'",
-    "uwf events --since 4f2a…-progress --follow",
+    "uwf events --since EVENT --follow",
     exits={1: "there is no such thread, or no such event", 130: "a follower was interrupted"},
 )
 @click.argument("thread", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Continue with new events.")
-@click.option("--since", metavar="EVENT", help="Start after this event (its id, or a commit).")
+@click.option("--since", metavar="EVENT", help="Start after this event (its id, or a full commit).")
 @limit_option("Stop after this many events.")
 @click.option("--state", is_flag=True, help="Print the thread's state with each event.")
 def events_command(session: Session, thread: str | None, **asked: Any) -> None:
@@ -336,9 +336,9 @@ def events_command(session: Session, thread: str | None, **asked: Any) -> None:
     workflow:error, node:enter and node:exit; of a workflow of containers also loop:iteration,
     parallel:start and parallel:complete. Without THREAD the events of all threads are printed, in
     the order in which this machine has seen them; with it, those of the thread and its branches,
-    whose parentTaskId names the thread that split. An event's id is the same everywhere; --since
-    prints what comes after it, without gaps or duplicates. As text, what happens to a thread is one
-    line, whose event is the last of it.
+    whose parentTaskId names the thread that split. An event's id is a full commit, a dash and a
+    word; it is the same everywhere, and --since prints what comes after it, without gaps or
+    duplicates. As text, each commit is one line, which shows its last event.
 
     --follow alone begins with the turns that are under way, and with a THREAD it stops when the
     thread and its branches have ended. What looks like a key is masked.

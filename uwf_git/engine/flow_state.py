@@ -15,7 +15,7 @@ from uwf_git.model.thread import Try
 
 # The state of a flow: what results write into it, and what may not be in it.
 #
-# Rules: FORMAT.md, "State of a flow". Joins are in flow_merge.py.
+# Rules: FORMAT.md, "State of a flow".
 
 ITERATION = "iteration"
 """Set by the engine when something reads the state, and never stored."""

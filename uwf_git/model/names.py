@@ -25,7 +25,7 @@ def fold(text: str) -> str:
     return text.translate(_FORGIVEN)
 
 
-# Node hashes: 13 upper-case Crockford symbols, the first 0 to F. digest.py computes them.
+# Node hashes: 13 upper-case Crockford symbols, the first 0 to F. node.py computes them.
 
 NodeHash = NewType("NodeHash", str)
 

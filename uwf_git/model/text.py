@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 # Escape the characters in foreign text that a terminal or a page would obey instead of showing.
 #
-# JSON on standard output does not pass here: json_text.py escapes without changing its values.
+# JSON on standard output does not pass here: render_json escapes without changing its values.
 
 # C0 and C1 controls (ESC begins every terminal command), DEL, marks that change the direction of
 # writing (https://trojansource.codes), line ends other than newline, lone surrogates, and the two

@@ -132,7 +132,7 @@ def _usual(field: str, form: _Form, meaning: str, more: str = "") -> _Setting:
 
 
 def _phase(field: str, who: str) -> _Setting:
-    return _Setting(field, _TIME, "30m", f"how long {who} may take (30m; no limit unless set)")
+    return _Setting(field, _TIME, "30m", f"how long {who} may take, as 30m (no limit unless set)")
 
 
 _SETTINGS: dict[str, _Setting] = {

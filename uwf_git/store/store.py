@@ -271,7 +271,7 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
 #
 # An agent that may write files may write the store's config. What that could run needs trust
 # (trust.py); this says that it happened. What was known is in the user's own file `known-config`
-# (user_files.py), a JSON object of the settings, each with the SHA-256 of its values.
+# (durable.py), a JSON object of the settings, each with the SHA-256 of its values.
 
 # What runs, and where things are sent. People set the others too often to be asked each time.
 _WATCHED = (

@@ -1,4 +1,4 @@
-"""Binding roles to agents; test_thread_start.py tests what a thread begins with."""
+"""Binding roles to agents; lifecycle/test_start.py tests what a thread begins with."""
 
 import json
 from typing import Any

@@ -61,4 +61,6 @@ class LlmAdapter:
 # These settings are about a program; conversations end with this process.
 _WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
 
-main = adapter_main(LlmAdapter(), about=_ABOUT, keys=ENDPOINT_KEYS, without=_WITHOUT)
+_KEYS = {**ENDPOINT_KEYS, "timeout": "the most seconds for one answer (600 unless set)"}
+
+main = adapter_main(LlmAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)

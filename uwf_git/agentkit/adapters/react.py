@@ -264,8 +264,9 @@ Play roles with a model that has tools: read_file, write_file, patch_file, list_
 shell and fetch_thread. The file tools stay in the work directory, also through symbolic
 links, and write neither git directories nor what decides which commands you trust.
 
-The shell is no sandbox. It starts in the work directory with a time limit and without
-your keys, but it can read, write and reach all that you can. `shell = false` removes it.
+The shell is no sandbox. It starts in the work directory with a time limit (120 s unless
+the model asks for another, at most 1800) and without your keys, but it can read, write
+and reach all that you can. `shell = false` removes it.
 
 Settings that react does not have come from those of uwf-llm: model, url, api, key-env.
 """
@@ -273,6 +274,7 @@ Settings that react does not have come from those of uwf-llm: model, url, api, k
 _KEYS = {
     **ENDPOINT_KEYS,
     "shell": "false takes the shell away",
+    "timeout": "the most seconds for all turns together (3600 unless set)",
     "turns": "the most turns of the model (50 unless set)",
     "tokens": "the most tokens of all turns together (2000000 unless set)",
 }

@@ -34,8 +34,8 @@ Example: uwf thread start release -p 1.4.0 --agent "tester=uwf-shell 'make test'
 
 A command that fails is an answer too: ok is false, and a workflow can route on it.
 One that takes longer than SECONDS is stopped; its exitCode is 124, and timedOut is
-true. A command that was killed by signal n has the exitCode 128 + n. Output beyond
-1 MiB loses its middle, with a note.
+true. Without --timeout it has no limit of its own. A command that was killed by
+signal n has the exitCode 128 + n. Output beyond 1 MiB loses its middle, with a note.
 
 The command may write a JSON object to the file named by $UWF_META: its fields join
 the meta, and win. It finds the thread in $UWF_THREAD_ID and $UWF_REPO, so that

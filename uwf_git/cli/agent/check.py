@@ -22,7 +22,7 @@ timeout_option = click.option(
     type=click.IntRange(min=1),
     default=DEFAULT_TIMEOUT_S,
     metavar="SECONDS",
-    help=f"The timeout.  [default: {DEFAULT_TIMEOUT_S}]",
+    help=f"The most seconds that the step may take.  [default: {DEFAULT_TIMEOUT_S}]",
 )
 
 

@@ -58,9 +58,9 @@ def trust_command(
     settings; --thread or --workflow trust its agents as they are, with their environment. Read the
     output: it is what may run.
 
-    So it is with a setting that decides what runs, or where a key is sent (gpg.program,
-    core.sshCommand, uwf.claude.args, uwf.llm.url): one of your own git config counts, one of this
-    store's config only if --setting has trusted its present value.
+    Settings that decide what runs, or where a key is sent (gpg.program, core.sshCommand,
+    uwf.claude.args, uwf.llm.url), need trust as well. A setting in your own git config counts; a
+    setting in this store's config counts only if --setting has trusted its present value.
 
     Relative paths in a command mean the files of the current directory (with --thread, of the
     thread's work directory). The same words elsewhere mean other files, which are not trusted.
@@ -75,8 +75,8 @@ def trust_command(
 def trusted_command(session: Session) -> None:
     """List the agent commands that may run here.
 
-    Commands that were typed here are among them. A command that means files, by relative paths, may
-    run where these are the same; one without may run in any directory.
+    Commands that were typed here are among them. A command with relative paths may run only in
+    directories where they mean the same files; any other command may run in any directory.
     """
     rows = [trusted_row(each) for each in list_trusted(session.open_store(create=True))]
     emit(

@@ -143,7 +143,7 @@ def _read_message(given: dict[str, Any]) -> None:
 reason_option = with_options(
     _read_message,
     click.option(
-        "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+        "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the commit."
     ),
 )
 hint_option = with_options(
@@ -153,7 +153,7 @@ hint_option = with_options(
         "--message",
         default="",
         metavar="HINT",
-        help="A hint for the agent that takes the step, recorded in the log.",
+        help="A hint for the agent that takes the step, recorded in the commit.",
     ),
 )
 

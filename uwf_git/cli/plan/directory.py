@@ -87,12 +87,12 @@ def plugin_command(
 ) -> None:
     """Write the plugin by which an AI tool tells that it has stopped.
 
-    It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
-    --for the form of a tool is shown: `run` has the words for one run of it, `settings` is what
-    --install merges into files of the project; any `other` tool may run `command` when it has
-    stopped. All else in these files stays. They name paths of this machine, so they are not for
-    git. --uninstall takes out what any version has installed. A run of `uwf plan` gives the hook
-    to claude, copilot and codex itself.
+    The plugin goes into .plugins/workflow of the work directory, and serves claude and copilot.
+    With --for its form for one tool is printed: `run` has the words for one run of the tool,
+    `settings` is what --install merges into files of the project; any `other` tool may run
+    `command` when it has stopped. Everything else in these files stays. The written files name
+    paths of this machine, so keep them out of git. --uninstall removes what any version has
+    installed. A run of `uwf plan` gives the hook to claude, copilot and codex itself.
     """
     if installs and tool is None:
         raise _no_tool("which tool? --for was not given")
@@ -135,8 +135,9 @@ def status_command(session: Session, directory: str | None) -> None:
     """Show where the plans of a directory stand.
 
     The phase is idle, planning, executing, completed, failed or waiting_human. The document is that
-    of .state/workflow.state.json, which comes back if it was deleted, with the `driver`: the number
-    of the process that drives, and the `port` is told only while there is one.
+    of .state/workflow.state.json, which is written again if it was deleted while plans are
+    unfinished. `driver` is the id of the process that drives them; `driver` and `port` are null
+    while there is none.
     """
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)

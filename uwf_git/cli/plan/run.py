@@ -55,7 +55,11 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 
-PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
+PLAN_EXITS = {
+    1: "the plans were stopped, or cannot be begun",
+    3: "the plans wait for a person, for a resume or for a usage limit",
+    4: "another process drives the plans",
+}
 
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
 _HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False, timestamps=False)
@@ -135,9 +139,9 @@ def run_command(
     """Split a task into plan files, carry them out in order, and have each phase verified.
 
     A phase whose tries are used up waits for a person: at a terminal you are asked, elsewhere `uwf
-    plan resume` decides. A directory has one such workflow, and no plan files before it begins,
-    unless --plans takes them as they are; a task is then not needed. The settings uwf.plan.*
-    (`uwf config list`) count where an option is not given.
+    plan resume` decides. A directory has at most one unfinished thread of plans. It may hold no
+    plan files when the run begins, unless --plans takes the files as they are; then no task is
+    needed. The settings uwf.plan.* (`uwf config list`) count where an option is not given.
     """
     prompt = None if has_plans and task is None and file is None else _read_task(task, file)
     workdir = find_directory(session, directory)
@@ -218,8 +222,12 @@ def _name(agent: str, option: str) -> str:
     exits=PLAN_EXITS,
 )
 @directory_option
-@click.option("--continue/--stop", "choice", default=None, help="Give fresh tries, or end it.")
-@click.option("-m", "--message", default="", metavar="HINT", help="For the next try, or why.")
+@click.option(
+    "--continue/--stop", "choice", default=None, help="Give a phase fresh tries, or end the plans."
+)
+@click.option(
+    "-m", "--message", default="", metavar="HINT", help="A hint for the agent, or a reason to stop."
+)
 @click.option(
     "--max-retries", type=click.IntRange(min=1), metavar="N", help="The tries in all from now on."
 )
@@ -235,9 +243,10 @@ def resume_command(
 ) -> None:
     """Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries.
 
-    Where all tries are used up you are asked at a terminal; elsewhere --continue, --stop or more
-    --max-retries than were used decide, and without one of them nothing happens but that the state
-    is told. Who plays is changed from now on; whoever works keeps the verifier, if it is another.
+    When all tries of a phase are used up, you are asked at a terminal. Elsewhere --continue or
+    --stop decides, or a --max-retries above the tries that were used. Without any of the three, the
+    command only prints the state, and the status is 3. --agent, --verifier and --ai count from now
+    on; a new --agent leaves a verifier that differs from the old agent.
     """
     hint = text_argument(message, "the message")
     workdir = find_directory(session, directory)

@@ -66,11 +66,12 @@ def command(
 
     Agents and limits change at once; an agent that is running finishes its step first. For another
     workflow the thread must be between two steps, at a role that the workflow has; the thread's own
-    agents and limits stay, and new roles are bound as at a start. With containers, those on the way
-    to where it stands must be of the same types, and what it has finished last must be the same
-    there; a thread that has split, or is a branch, keeps its workflow. A CMD for every role leaves
-    those that the workflow binds to a person or to a check, as at a start. `none` removes a limit,
-    and so does `--no-max-steps` and the like.
+    agents and limits stay, and new roles are bound as at a start. In a workflow of containers, the
+    containers around the thread's place must have the same types in the new workflow, and the node
+    that the thread finished last must be at its place there; a thread that has split, or is a
+    branch, keeps its workflow. A CMD for every role leaves the roles that the workflow binds to a
+    person or to a check, as at a start. `none` removes a limit, and so does `--no-max-steps` and
+    the like.
     """
     store = session.open_store()
     if workflow is not None:
@@ -119,7 +120,7 @@ def note_amended(amended: Amended) -> None:
 )
 @click.argument("thread")
 @click.argument("file", type=INPUT)
-@click.option("--to", metavar="ID", help="The container at whose end they go, by its id or name.")
+@click.option("--to", metavar="ID", help="The container that gets the nodes, by its id or name.")
 @reason_option
 def append_command(
     session: Session, thread: str, file: Input, to: str | None, message: str
@@ -127,9 +128,9 @@ def append_command(
     """Add roles and transitions, or nodes, to one thread.
 
     FILE is YAML as in a workflow: `roles`, `moderator` (or `graph`) and `agentOverrides`, as
-    needed. From a position that the file names, its transitions are tried before the workflow's;
-    one without a condition always holds, so it replaces them. A role of the same name is replaced.
-    `!include` works as in a workflow file.
+    needed. From a position that the file names, its transitions are tried before the workflow's; a
+    transition without a condition always holds, so it replaces those of the workflow. A role of the
+    same name is replaced. `!include` works as in a workflow file.
 
     To a workflow of containers FILE adds nodes: a list of them, or `nodes`, `roles` and
     `agentOverrides`. They run after the root, or at the end of the container of --to, unless the

@@ -74,7 +74,7 @@ def _given_twice(what: str, first: str, second: str) -> BadUsage:
 @click.option(
     "--head", metavar="HASH", help="Only if this is still the newest step (see `thread show`)."
 )
-@click.option("-m", "--message", default="", metavar="TEXT", help="A note, recorded in the log.")
+@click.option("-m", "--message", default="", metavar="TEXT", help="A note, recorded in the commit.")
 def command(session: Session, thread: str, *, head: str | None, message: str, **given: Any) -> None:
     """Answer as the role that a thread waits for.
 

@@ -43,8 +43,12 @@ from uwf_git.store.store import Store
     metavar="PATH",
     help="Where its agents run.  [default: as the thread's, else the current directory]",
 )
-@click.option("--files", is_flag=True, help="With the files of then, in a work tree of its own.")
-@click.option("--into", metavar="PATH", help="Where that work tree is made.")
+@click.option(
+    "--files", is_flag=True, help="Give the fork its own work tree, with the files of that step."
+)
+@click.option(
+    "--into", metavar="PATH", help="The work tree's path.  [default: below ~/.local/state/uwf]"
+)
 def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -> None:
     """Fork a thread: start a new one at a step of another.
 

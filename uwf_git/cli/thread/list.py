@@ -70,7 +70,7 @@ _COLUMNS = (
     "or an ISO time; UTC unless it says otherwise.",
 )
 @click.option(
-    "--before", type=MOMENT, metavar="WHEN", help="Only threads whose last event was before."
+    "--before", type=MOMENT, metavar="WHEN", help="Only threads whose last event was before then."
 )
 @click.option(
     "--children",

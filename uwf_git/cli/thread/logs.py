@@ -118,12 +118,14 @@ def context_command(
     last: int | None,
     prompt: bool,  # noqa: FBT001 (click's way)
 ) -> None:
-    """Print the context of the agent whose turn it is, or was.
+    """Print the context of the agent whose turn it is.
 
-    The task, the role and the schema of its output, the steps so far with their text, and why the
-    last attempt failed; in a workflow of containers also the node, its input, the pass of the loop
-    around it, and for a branch the steps before its split. An agent that is not written in Python
-    starts from this. Inside an agent the role is $UWF_ROLE.
+    The context is the task, the role and the schema of its output, the steps so far with their
+    text, and why the last attempt failed; in a workflow of containers also the node, its input, the
+    pass of the loop around it, and for a branch the steps before its split. With --at it is that of
+    the agent of a past step; a thread that has ended needs --at.
+
+    An agent that is not written in Python starts from this. Inside an agent the role is $UWF_ROLE.
     """
     if at is not None:
         if role is not None:

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 # an agent failed or the thread was killed.
 
 DRIVE_EXITS = {
-    1: "it cannot be driven, or was killed",
+    0: "the thread has ended, or stopped for a person, a pause or a limit (an option's as well)",
+    1: "it could not be driven (it had failed, waited, was paused or at a limit), or was killed",
     3: "an agent failed, with its retries if it has any: `uwf thread retry`",
     4: "another process works on the thread",
 }
@@ -93,8 +94,8 @@ drive_options = with_options(
     click.option(
         "--wait",
         is_flag=True,
-        help="Sleep until the end of a usage limit that an agent hits; if none is known, for a "
-        "minute, two, and so on up to an hour.",
+        help="Sleep until the end of a usage limit that an agent hits; if no end is known, sleep "
+        "one minute, then two, and so on up to an hour.",
     ),
     click.option("--trust", is_flag=True, help="Let the thread's own commands run in this store."),
     click.option(
@@ -312,7 +313,7 @@ def waiting_document(waiting: Waiting) -> dict[str, object]:
     "max_steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Stop after this many steps of this run; one that was stopped counts as well.",
+    help="Stop after this many steps of this run; a step that was stopped counts as well.",
 )
 @drive_options
 def run_command(
@@ -350,9 +351,9 @@ _SECONDS.name = "number of seconds"
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
     exits={
         0: "all have stopped, and none failed or was killed",
-        1: "one was killed, does not exist, or waits for this command itself",
-        3: "an agent failed, with its retries if it has any; of a branch as well",
-        4: "the timeout is over, and one is still running",
+        1: "a thread was killed, does not exist, or waits for this very command",
+        3: "an agent of a thread or of a branch failed, after its retries",
+        4: "the timeout is over, and a thread is still running",
     },
 )
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
@@ -368,8 +369,8 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
     That is when a thread has ended, waits for a person, is paused or has failed, or when it is
     ready and not being driven or stepped. An agent whose engine was killed is a process at work,
     and so is whatever works on a branch of the thread.
-    The result has a row for each, in the order in which they stopped; on a timeout, for those that
-    did. Of a thread that has split it counts the branches by their status.
+    The result has a row for each thread, in the order in which they stopped; after a timeout, only
+    for the threads that stopped. The row of a split thread counts its branches by status.
     """
     rows: list[AtRest] = []
     store = session.open_store()

@@ -38,9 +38,9 @@ _STATUS = f"\n{'status':10}"
 def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 (click's way)
     """Show the state of a thread.
 
-    With the newest step, or with --full every one, oldest first. For a thread that waits for a
-    person it shows the question; for one that is running, the agent and its process; for one that
-    has split its branches, and what holds them up.
+    Also prints the newest step; with --full, every step, oldest first. For a thread that waits for
+    a person it shows the question; for one that is running, the agent and its process; for one that
+    has split, its branches and what holds them up.
     """
     store = session.open_store()
     shown = view_thread(store, thread, full=full)

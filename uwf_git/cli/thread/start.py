@@ -94,12 +94,14 @@ def start_command(
     """Create a thread without running a step.
 
     WORKFLOW is the name of a file in .workflows (of the current directory, or above it in the git
-    repository), else of a registered workflow, or the hash of any version of one.
+    repository), else of a registered workflow, else of one that uwf brings; or the hash of any
+    version of a workflow.
 
     The agents of the roles are fixed now: --agent, else the workflow's agentOverrides, else its
-    defaultAgent, else $UWF_AGENT, else the setting uwf.agent. A CMD for every role leaves those
-    that agentOverrides binds to human, uwf-human, uwf-shell or uwf-check; ROLE=CMD replaces them.
-    Limits that are not given are those of the workflow's config; `none` is no limit. A workflow of
+    defaultAgent, else $UWF_AGENT, else the setting uwf.agent. A role that has none of these takes
+    $UWF_AGENT or uwf.agent when its turn comes. A CMD for every role leaves those that
+    agentOverrides binds to human, uwf-human, uwf-shell or uwf-check; ROLE=CMD replaces them. Limits
+    that are not given are those of the workflow's config; `none` is no limit. A workflow of
     containers needs no prompt: it has its description.
 
     An agent is called as `CMD THREAD`, or with the protocol `flags` as `CMD -t THREAD -r ROLE`, and

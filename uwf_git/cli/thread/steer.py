@@ -129,7 +129,7 @@ def pause_command(
     """Pause a thread: no further step until it is resumed.
 
     A step that is running is finished and recorded. With --now its agent is ended with SIGTERM, and
-    killed if it does not end within seconds; its output so far is recorded as an interrupted
+    killed if it has not ended after 5 seconds; its output so far is recorded as an interrupted
     attempt, which does not count against its retries. If it returns a result even so, that is
     recorded.
     """
@@ -156,8 +156,8 @@ def pause_command(
 def kill_command(session: Session, thread: str, message: str) -> None:
     """End a thread and archive it.
 
-    A running agent is ended with SIGTERM, and killed if it does not end within seconds; its output
-    so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
+    A running agent is ended with SIGTERM, and killed if it has not ended after 5 seconds; its
+    output so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
     """
     store = session.open_store()
     killed = kill_thread(store, caller_of(session), thread, reason=message)

@@ -136,6 +136,7 @@ def step_command(session: Session, thread: str, stepping: Stepping) -> None:
 
     The moderator chooses the next role, that role's agent runs, and its result becomes one commit.
     If the moderator says END, the thread is archived instead. A step that failed is tried again.
+    At a person's turn no agent runs: the thread then waits, and a further step is refused.
 
     A thread that has split goes on in branches: a step of it steps each of them once, and joins
     them when all have ended. A branch is a thread too, which its own id names alone.

@@ -68,8 +68,9 @@ def list_command(session: Session, *, with_all: bool, limit: int | None, wide: b
     """List the workflows that can be started here.
 
     First those of the project: the files in .workflows, of the current directory and those above it
-    up to the root of the git repository. Then the registered ones, the last put first. Those that
-    uwf brings come after them. Each hides the later ones of the same name.
+    up to the root of the git repository. Then the registered ones, the last put first. With --all
+    those that uwf brings come last; they can be started without being registered. Each workflow
+    hides the later ones of the same name.
     """
     list_rows = list_all_workflows if with_all else list_workflows
     rows = list_rows(session.open_store(create=True), cwd=session.cwd, limit=limit)
@@ -108,8 +109,8 @@ def _about(row: dict[str, Any]) -> Cell:
 def show_command(session: Session, workflow: str) -> None:
     """Show a workflow.
 
-    WORKFLOW is a name (of a file in .workflows, else the newest version of a registered workflow)
-    or the hash of any version.
+    WORKFLOW is the name of a file in .workflows, else of a registered workflow (its newest
+    version), else of one that uwf brings; or the hash of any version.
     """
     document = show_workflow(session.open_store(create=True), workflow, cwd=session.cwd)
     note_local(document["name"], document.get("file"), document.get("shadows"))
@@ -198,10 +199,10 @@ def _changes(changes: list[dict[str, str]]) -> list[str]:
 def rollback_command(session: Session, name: str, version: str | None, message: str) -> None:
     """Restore an older version of a workflow.
 
-    HASH is that of the workflow or of the commit, as `uwf workflow history` shows them; without it
-    the version before the newest is restored, or, if the workflow was removed, its last one. It is
-    a new commit: nothing is rewritten, and a second rollback undoes the first. Threads that run
-    keep the version they began with.
+    HASH names a version: the hash of the workflow, or of its commit, as `uwf workflow history`
+    shows them. Without HASH the version before the newest is restored, or, if the workflow was
+    removed, its last one. A rollback is a new commit: nothing is rewritten, and a second rollback
+    undoes the first. Threads that run keep the version they began with.
     """
     store = session.open_store()
     done = rollback_workflow(store, caller_of(session), name, text=version, reason=message)

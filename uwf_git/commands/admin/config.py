@@ -53,9 +53,10 @@ SETTINGS: dict[str, str] = {
     "uwf.maxFetchRefs": "the most refs, new or moved, that a fetch may bring (100000 unless set, "
     "0 is no limit)",
     "uwf.signTimeout": "seconds that signing or checking a commit may take (120 unless set)",
-    "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
+    "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set, 0 "
+    "is a day)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
-    "uwf.onEvent": "the command that is run for each event of what is recorded here",
+    "uwf.onEvent": "the command that is run for each event that is recorded in this store",
     CHAT_ANSWERS: "whether a chat program may ask its user what a thread asks (true unless set)",
     **plan.MEANINGS,
 }

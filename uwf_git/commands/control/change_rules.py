@@ -45,7 +45,7 @@ from uwf_git.store.trust import is_trusted, trust_agents
 # Change the rules of a thread: its workflow, agents or limits.
 #
 # Recorded steps stay as they are. A thread never stands at a role that its workflow lacks. The
-# new rules come from amend.py or append.py.
+# new rules come from amend_thread or append.py.
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -317,8 +317,7 @@ def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:
 
 # The moderator's graph in a workflow file: entries (seed 000) or a flat list (seed 001).
 #
-# The result has only role names, ``$START`` and ``$END``. definition/routes.py checks where it
-# leads.
+# The result has only role names, ``$START`` and ``$END``; check_routes checks where it leads.
 
 CheckCondition = Callable[[str], str | None]
 

@@ -199,7 +199,7 @@ def _setting_problem(name: str, value: Any) -> str | None:
 # Agent settings that are typed: a JSON merge patch (RFC 7396) of an AgentConfig payload.
 #
 # A setting that is not named stays as it is, and null removes one. Source: seed 001 (``env`` and
-# ``timeout`` of an agent); the rules of the fields are those of a workflow file (agents.py).
+# ``timeout`` of an agent); the rules of the fields are those of a workflow file.
 
 # Any command does: it stands where none is named, since only the other settings change.
 _UNNAMED = "-"

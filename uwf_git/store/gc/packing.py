@@ -364,8 +364,8 @@ class GcLimits(NamedTuple):
 def find_due(store: Store) -> Due:
     """Return which parts of *store* are due for packing.
 
-    Objects that steps wrote are in small packs (small_packs.py). Older stores have loose objects,
-    whose number is estimated from one of their 256 folders, as git does.
+    Objects that steps wrote are in small packs. Older stores have loose objects, whose number is
+    estimated from one of their 256 folders, as git does.
     """
     limits = read_gc_limits(store.config)
     if not limits.unpacked:
@@ -435,7 +435,7 @@ def _count_packs(store: Store) -> int:
 # builtin/repack.c.
 
 _SETTINGS = {
-    # pack_refs.py packs refs, and when killed leaves no packed-refs.lock.
+    # tidy.py packs refs, and when killed leaves no packed-refs.lock.
     "gc.packRefs": "false",
     # Reflogs, work trees and recorded merges belong to a project, and are locked by name.
     "gc.reflogExpire": "never",

@@ -263,8 +263,8 @@ def parse_size(text: str) -> int | None:
 
 # Read and write a git config file as git does: its includes, and which value counts.
 #
-# Conditional includes (``includeIf``) are not followed: scopes.py asks git about them. A file is
-# changed under git's own lock. Source: git-config(1), "FILES" and "Includes".
+# Conditional includes (``includeIf``) are not followed: git is asked about them. A file is changed
+# under git's own lock. Source: git-config(1), "FILES" and "Includes".
 
 _DEEPEST_INCLUDE = 10
 _MOST_FILES = 1_000

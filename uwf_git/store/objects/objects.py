@@ -2,7 +2,7 @@
 
 What one call writes is one small pack (pack_writer.py); loose objects are read, and no longer
 written. dulwich reads whatever is no ordinary loose file or pack: old formats, damage. Its store is
-imported when such a thing is met (dulwich_objects.py): most commands meet none, and it costs 20 ms.
+imported when such a thing is met (strict.py): most commands meet none, and it costs 20 ms.
 """
 
 import hashlib

@@ -65,7 +65,7 @@ class KeepFile:
     def release(self) -> None:
         """Remove the file and its lock; nothing happens a second time, or in a forked child."""
         descriptor, self._descriptor = self._descriptor, None
-        # The file is the parent's, and the child's copy of the lock is closed (file_lock.py).
+        # The file is the parent's, and the child's copy of the lock is closed (locks.py).
         if descriptor is None or self._pid != os.getpid():
             return
         remove_file(self._path)
