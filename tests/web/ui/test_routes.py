@@ -40,6 +40,8 @@ def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
     assert ask("GET", "/api/threads", search="NO module")["rows"][0]["thread"] == failed
     with refuses("bad-body", match="one of active, ended, all"):
         ask("GET", "/api/threads", show="some")
+    with refuses("bad-body", match="status: one of waiting, failed"):
+        ask("GET", "/api/threads", status="foo")
 
 
 def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> None:
