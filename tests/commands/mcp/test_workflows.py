@@ -65,6 +65,8 @@ def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> N
     refused = call(server, "start_workflow", workflow=put.workflow, prompt="x")
     assert refused["isError"]
     assert "workflow is not a name" in refused["content"][0]["text"]
+    refused = call(server, "start_workflow", workflow="demo")
+    assert "prompt is missing" in refused["content"][0]["text"]
 
 
 def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

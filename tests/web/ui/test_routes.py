@@ -203,8 +203,9 @@ def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
         ("amend", {"limits": [1]}, "bad-body"),
         ("amend", {}, "nothing-to-amend"),
     ):
-        with refuses(code):
+        with refuses(code) as refused:
             ask("POST", f"{path}/{verb}", body)
+        assert not str(refused.value.hint).startswith("give --")
 
 
 def test_agent_is_changed_to_all_of_a_trusted_one_alone(ask: Ask, world: World) -> None:
