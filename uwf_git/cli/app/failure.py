@@ -74,7 +74,8 @@ def _of_click(error: click.ClickException) -> Failure:
 
         # The dashes, which all options have, make none alike.
         near = get_close_matches(error.option_name[2:], [each[2:] for each in error.possibilities])
-        error.possibilities = [f"--{each}" for each in near]
+        possible = [f"--{each}" for each in near]
+        error = click.NoSuchOption(error.option_name, possibilities=possible, ctx=error.ctx)
     message = error.format_message().strip().removesuffix(".")
     message = message.replace("valid integer range", "whole number")
     # click writes sentences; our messages begin in lower case, unless with a name.
