@@ -5,7 +5,7 @@ As a library::
     from uwf_git import TaskRuntime
 
     runtime = TaskRuntime()                      # the store that `uwf` would use here
-    task = runtime.start("solve-issue", "Fix the login bug", agents={"developer": "uwf-claude"})
+    task = runtime.start("solve-issue", "Fix the login bug", agents="uwf-claude")
     run = task.run(on_step=lambda step: print(step.role, step.said))
     print(run.stopped, task.query().state)
 

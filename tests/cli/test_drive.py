@@ -1,5 +1,6 @@
 """`uwf drive`: what it refuses; what it does is in tests/commands/fleet."""
 
+import pytest
 from cli.program import Uwf
 
 
@@ -17,7 +18,11 @@ def test_a_url_with_a_password_is_sent_to_no_machine(uwf: Uwf) -> None:
     assert "token" not in ran.err
 
 
-def test_a_run_elsewhere_takes_no_option_of_a_run_here(uwf: Uwf) -> None:
-    ran = uwf("run", "demo", "-p", "x", "--on", "local:1", "--background")
+@pytest.mark.parametrize(
+    "option",
+    ["--until=writer", "--jobs=2", "--background", "--stream", "--claim", "--timestamps"],
+)
+def test_a_run_elsewhere_takes_no_option_of_a_run_here(uwf: Uwf, option: str) -> None:
+    ran = uwf("run", "demo", "-p", "x", "--on", "local:1", option)
     assert ran.status == 2
     assert "--on goes without" in ran.err

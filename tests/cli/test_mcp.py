@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from cli.program import Uwf
 from cli.ran import Ran
 
 
@@ -29,6 +30,12 @@ def test_server_answers_at_once_and_ends_with_its_input() -> None:
         server.stdin.close()
 
     assert server.returncode == 0
+
+
+def test_chat_has_no_thread_and_no_role(uwf: Uwf) -> None:
+    for option in ("--thread", "--role"):
+        ran = uwf("mcp", "--workflows", option, "x")
+        assert (ran.status, "--workflows serves a chat" in ran.err) == (2, True)
 
 
 def test_client_that_left_is_no_failure(ran: Callable[..., Ran]) -> None:

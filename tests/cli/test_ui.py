@@ -31,4 +31,13 @@ def test_port_that_is_taken_is_named(uwf: Uwf) -> None:
 
     assert ran.status == 1
     assert f"port {port} of 127.0.0.1 cannot be used" in ran.err
-    assert "port must be 0-65535" in uwf("ui", "--port", "65536").err
+
+
+@pytest.mark.parametrize(
+    ("port", "told"), [("65536", "0<=x<=65535"), ("80x", "not a whole number")]
+)
+def test_port_that_is_none_is_wrong_usage(uwf: Uwf, port: str, told: str) -> None:
+    ran = uwf("ui", "--port", port)
+
+    assert ran.status == 2
+    assert told in ran.err

@@ -24,6 +24,8 @@ def command(session: Session, thread: str | None, role: str | None, *, workflows
     With `--workflows` the server is for a person's chat: it lists workflows, starts threads in this
     directory, waits for them, reads and steers them. What it starts outlives it.
     """
+    if workflows and (thread is not None or role is not None):
+        raise click.UsageError("--thread and --role are an agent's, and --workflows serves a chat")
     if workflows:
         serve_chat(session)
     else:

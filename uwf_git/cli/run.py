@@ -31,7 +31,8 @@ from uwf_git.commands.lifecycle.start import StartRequest
     "--on",
     "address",
     metavar="ADDRESS",
-    help="Push the thread, and drive it and its branches there: see `uwf drive --on`.",
+    help="Push the thread, and drive it and its branches there (see `uwf drive --on`). It cannot "
+    "be combined with --until, --jobs, --background, --stream, --claim or --timestamps.",
 )
 @drive_options
 def command(  # noqa: PLR0913 (its options)
@@ -55,8 +56,13 @@ def command(  # noqa: PLR0913 (its options)
     A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
     thread run`.
     """
-    if address is not None and (how.until or how.background or how.stream or how.claim):
-        raise click.UsageError("--on goes without --until, --background, --stream and --claim")
+    elsewhere = DriveOptions(
+        None, how.trust, how.wait, stream=False, background=False, timestamps=False
+    )
+    if address is not None and how != elsewhere:
+        raise click.UsageError(
+            "--on goes without --until, --jobs, --background, --stream, --claim and --timestamps"
+        )
     workflow = name_workflow(session, workflow, workdir=workdir)
     store = session.open_store(create=True)
     request = StartRequest(

@@ -16,7 +16,6 @@ from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.output.table import Count
 from uwf_git.cli.session import Session
 from uwf_git.errors import Refused
 
@@ -30,11 +29,14 @@ _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
 @verb(
     "uwf ui",
     "uwf ui --port 8400 --no-open",
-    exits={1: "the port cannot be used, or the packages of the page are not installed"},
+    exits={
+        0: "Ctrl-C ended the page",
+        1: "the port cannot be used, or the packages of the page are not installed",
+    },
 )
 @click.option(
     "--port",
-    type=Count(0),
+    type=click.IntRange(0, 65535),
     default=0,
     metavar="N",
     help="Listen on this port of 127.0.0.1.  [default: a free port]",

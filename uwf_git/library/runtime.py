@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.admin.debug_output import switch_on_debug_log
 from uwf_git.commands.admin.init import init_store
-from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
+from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
@@ -47,7 +46,6 @@ from uwf_git.library.values import (
     to_path,
     walk_events,
 )
-from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import find_store
 
 if TYPE_CHECKING:
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import PutWorkflow
     from uwf_git.library.drafting import TaskDraft
 
-
-_STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED, UNREADABLE})
 
 _MOST_ROWS = 2**31
 
@@ -350,11 +346,11 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     check_number("TaskFilter(offset=…)", wanted.offset, least=0)
     check_number("TaskFilter(limit=…)", wanted.limit, least=0)
     statuses = {*wanted.statuses, *([] if wanted.status is None else [wanted.status])}
-    unknown = sorted(statuses - _STATUSES)
+    unknown = sorted(statuses.difference(ASKED))
     if unknown:
         raise WrongArgument(
             "TaskFilter(statuses=…)",
-            f"{unknown[0][:60]!r} is none of {', '.join(sorted(_STATUSES))}",
+            f"{unknown[0][:60]!r} is none of {', '.join(sorted(ASKED))}",
         )
     return ListRequest(
         archived=wanted.ended,

@@ -49,3 +49,14 @@ def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:
 
     assert ran.status != 0
     assert "error: there is no command\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "dropped"), [("cli", ("model", "permission", "resume")), ("aider", ("resume",))]
+)
+def test_settings_without_effect_are_not_offered(
+    turn: Turn, name: str, dropped: tuple[str, ...]
+) -> None:
+    told = turn.python("-m", "uwf_git.agentkit.adapters", name, "--help").out
+    assert "\n  timeout " in told
+    assert not [each for each in dropped if f"\n  {each} " in told]

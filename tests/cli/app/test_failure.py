@@ -28,6 +28,16 @@ from uwf_git.model.problem import Failure, Problem
             "no such option",
             "did you mean",
         ),
+        (
+            click.NoSuchOption("--at", possibilities=["--format", "--patch", "--utc"]),
+            "no such option",
+            None,
+        ),
+        (
+            click.BadParameter("'x' is not a valid integer range."),
+            "invalid value: 'x' is not a whole number",
+            None,
+        ),
         (click.NoSuchOption("--json"), "no such option", "did you mean --format json"),
         (click.UsageError("Odd. (Did you mean one of: '-a', '-b'?)"), "odd", "did you mean one"),
         (click.BadParameter("it is 0.5. No.", param_hint="-n"), "invalid value for -n", None),

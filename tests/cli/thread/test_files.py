@@ -77,3 +77,4 @@ def test_a_fork_and_a_poke_take_the_files_along(uwf: Uwf, place: Path) -> None:
 def test_options_that_exclude_each_other_are_refused(uwf: Uwf) -> None:
     assert "--files" in uwf("thread", "fork", "X", "--into", "a").err
     assert "--patch" in uwf("thread", "files", "X", "--patch", "--into", "a").err
+    assert "--before is for --into" in uwf("thread", "files", "X", "--before").err

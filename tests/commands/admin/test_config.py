@@ -33,6 +33,13 @@ def test_what_is_seldom_set_is_listed_once_it_is_set(world: World) -> None:
     assert listed.isdisjoint({"uwf.signTimeout", "uwf.maxFetchRefs", "uwf.plan.port"})
 
 
+def test_setting_that_is_meant_is_named_without_a_guess(world: World) -> None:
+    for name, meant in (("uwf.formt", "did you mean uwf.format? "), ("nosuch", "")):
+        with refuses("no-such-setting") as refused:
+            set_setting(world.store, name, "1")
+        assert refused.value.hint == f"{meant}`uwf config list --all` shows every setting"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [

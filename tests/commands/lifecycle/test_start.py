@@ -105,8 +105,9 @@ def test_request_that_makes_no_sense_leaves_nothing(
     world.put()
     before = (Path(world.store.path) / "config").read_text()
 
-    with refuses(error):
+    with refuses(error) as refused:
         started(world, request_)
+    assert "-p" not in str(refused.value.hint)
 
     assert list_threads(world.store, archived=False) == []
     assert (Path(world.store.path) / "config").read_text() == before

@@ -59,10 +59,17 @@ def test_missing_step_is_refused(index: int, place: McpPlace) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"index": 0}, {"index": "1"}, {"index": True}, {"index": 1, "thread_id": 7}]
+    ("arguments", "told"),
+    [
+        ({}, "index is missing"),
+        ({"index": 0}, "index is a whole number"),
+        ({"index": "1"}, "index is a whole number"),
+        ({"index": True}, "index is a whole number"),
+        ({"index": 1, "thread_id": 7}, "thread_id is not a text"),
+    ],
 )
-def test_step_is_not_guessed(arguments: dict[str, Any], place: McpPlace) -> None:
-    with refuses("bad-argument"):
+def test_step_is_not_guessed(arguments: dict[str, Any], told: str, place: McpPlace) -> None:
+    with refuses("bad-argument", match=told):
         read_step(place, arguments)
 
 

@@ -54,6 +54,9 @@ def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> 
     (listed,) = json.loads(call(server, "list_threads", status="ready")["content"][0]["text"])
     assert listed["thread"] == thread
     assert json.loads(call(server, "list_threads", status="failed")["content"][0]["text"]) == []
+    for unknown in ("foo", "", ["ready"]):
+        refused = call(server, "list_threads", status=unknown)
+        assert "status is none of ready, waiting" in refused["content"][0]["text"]
 
 
 def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> None:
@@ -62,6 +65,8 @@ def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> N
     refused = call(server, "start_workflow", workflow=put.workflow, prompt="x")
     assert refused["isError"]
     assert "workflow is not a name" in refused["content"][0]["text"]
+    refused = call(server, "start_workflow", workflow="demo")
+    assert "prompt is missing" in refused["content"][0]["text"]
 
 
 def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +82,7 @@ def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatc
     assert "limits has maxSteps above the workflow's own, 5" in start(maxSteps=6)
     assert "limits is not an object of numbers" in start(maxSteps=None)
     assert "isError" in start(maxStep=1)
+    assert "null" not in start(maxSteps=0)
     assert "isError" not in start(maxSteps=4, maxCost=0.5)
     (thread,) = list_threads(world.store, archived=False)
     assert dict(world.snapshot(thread).get_present().limits) == {"maxSteps": 4, "maxCost": 0.5}

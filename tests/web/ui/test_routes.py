@@ -40,6 +40,8 @@ def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
     assert ask("GET", "/api/threads", search="NO module")["rows"][0]["thread"] == failed
     with refuses("bad-body", match="one of active, ended, all"):
         ask("GET", "/api/threads", show="some")
+    with refuses("bad-body", match="status: one of waiting, failed"):
+        ask("GET", "/api/threads", status="foo")
 
 
 def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> None:
@@ -201,8 +203,9 @@ def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
         ("amend", {"limits": [1]}, "bad-body"),
         ("amend", {}, "nothing-to-amend"),
     ):
-        with refuses(code):
+        with refuses(code) as refused:
             ask("POST", f"{path}/{verb}", body)
+        assert not str(refused.value.hint).startswith("give --")
 
 
 def test_agent_is_changed_to_all_of_a_trusted_one_alone(ask: Ask, world: World) -> None:

@@ -141,5 +141,8 @@ ADAPTER = CommandAdapter(
 )
 
 main = adapter_main(
-    ADAPTER, about=_ABOUT, keys={"permission": "edit (default), or dry-run: change no files"}
+    ADAPTER,
+    about=_ABOUT,
+    keys={"permission": "edit (default), or dry-run: change no files"},
+    without=("resume",),
 )

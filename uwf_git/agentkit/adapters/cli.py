@@ -38,4 +38,10 @@ ADAPTER = CommandAdapter(
     name="cli", build=build, read=read_output, resumes=False, environ=PROVIDER_VARIABLES
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS, word="command")
+main = adapter_main(
+    ADAPTER,
+    about=_ABOUT,
+    keys=_KEYS,
+    word="command",
+    without=("model", "permission", "resume"),
+)

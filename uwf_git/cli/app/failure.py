@@ -69,7 +69,15 @@ def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failur
 
 
 def _of_click(error: click.ClickException) -> Failure:
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
+
+        # The dashes, which all options have, make none alike.
+        near = get_close_matches(error.option_name[2:], [each[2:] for each in error.possibilities])
+        possible = [f"--{each}" for each in near]
+        error = click.NoSuchOption(error.option_name, possibilities=possible, ctx=error.ctx)
     message = error.format_message().strip().removesuffix(".")
+    message = message.replace("valid integer range", "whole number")
     # click writes sentences; our messages begin in lower case, unless with a name.
     if message[1:2].islower():
         message = message[0].lower() + message[1:]

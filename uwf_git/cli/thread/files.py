@@ -60,6 +60,8 @@ def files_command(
             code="patch-and-into",
             hint="give one of the two",
         )
+    if before and into is None:
+        raise BadUsage("--before is for --into", hint="give the PATH of a work tree: --into PATH")
     store = session.open_store()
     found = find_files(store, session.environ, thread, step)
     if patch:

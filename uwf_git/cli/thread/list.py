@@ -17,17 +17,14 @@ from uwf_git.cli.output.table import (
     wide_option,
 )
 from uwf_git.cli.session import Session
-from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import (
-    DAMAGED,
-    UNREADABLE,
+    ASKED,
     ListRequest,
     list_lately_ended,
     list_thread_rows,
     summarize_thread,
 )
 from uwf_git.errors import BadUsage
-from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import read_short_ids
 
@@ -59,7 +56,7 @@ _COLUMNS = (
     "--status",
     "statuses",
     multiple=True,
-    type=click.Choice([*STATUSES, RUNNING, DAMAGED, UNREADABLE, *FROM_TASK_WORDS]),
+    type=click.Choice(ASKED),
     help="Only threads with this status; may be repeated. pending is ready, cancelled is killed.",
 )
 @click.option(

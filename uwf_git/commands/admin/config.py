@@ -147,8 +147,9 @@ def full_name(name: str) -> str:
     for full in SETTINGS:
         if normal_name(full) == normal:
             return full
-    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=3)
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    short = [each.removeprefix("uwf.") for each in SETTINGS]
+    near = difflib.get_close_matches(name.removeprefix("uwf."), short)
+    meant = f"did you mean {' or '.join(map(_with_prefix, near))}? " if near else ""
     raise BadUsage(
         f"there is no setting {name[:60]}",
         code="no-such-setting",

@@ -297,7 +297,8 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
         raise BadUsage(
             "there is nothing to change",
             code="nothing-to-amend",
-            hint="give --workflow, --agent or a limit such as --max-steps",
+            hint="give a workflow, an agent or a limit (on the command line: --workflow, "
+            "--agent, or one such as --max-steps)",
         )
     check_asked(request.limits)
     found = None

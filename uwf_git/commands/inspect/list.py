@@ -16,7 +16,7 @@ from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
-from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
+from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, STATUSES, TASK_WORDS, TransitionRecord
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
@@ -41,6 +41,9 @@ Group = Literal["needs", "running", "others", "ended"]
 DAMAGED = "damaged"
 UNREADABLE = "unreadable"
 """Of a format that this uwf does not read; nothing is wrong with it."""
+
+ASKED = (*STATUSES, RUNNING, DAMAGED, UNREADABLE, *FROM_TASK_WORDS)
+"""The statuses that a list may be asked for."""
 
 IN_GROUP: Mapping[Group, tuple[str, ...]] = {
     "needs": ("waiting", "failed", DAMAGED, UNREADABLE),

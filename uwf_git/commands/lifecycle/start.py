@@ -43,8 +43,7 @@ from uwf_git.store.workflows import list_names, list_shipped
 
 
 def empty_prompt() -> Refused:
-    hint = 'say what is to be done: -p "…"'
-    return Refused("the prompt is empty", code="empty-prompt", hint=hint)
+    return Refused("the prompt is empty", code="empty-prompt", hint="say what is to be done")
 
 
 class StartRequest(NamedTuple):

@@ -40,9 +40,16 @@ def bad_argument(name: str, problem: str) -> BadUsage:
     return BadUsage(f"{name} {problem}", code="bad-argument", argument=name)
 
 
+def check_given(arguments: Mapping[str, Any], name: str) -> None:
+    if name not in arguments:
+        raise bad_argument(name, "is missing")
+
+
 def read_text(arguments: Mapping[str, Any], name: str, *, is_needed: bool = True) -> str:
     """Return an argument that is a text; "" if it is left out and not needed."""
-    value = arguments.get(name, None if is_needed else "")
+    if is_needed:
+        check_given(arguments, name)
+    value = arguments.get(name, "")
     if not isinstance(value, str):
         raise bad_argument(name, "is not a text")
     return value
@@ -76,7 +83,8 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
 
 
 def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-    index: Any = arguments.get("index")
+    check_given(arguments, "index")
+    index: Any = arguments["index"]
     if not _is_whole(index) or index == 0:
         raise bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
     store = place.open_store()
@@ -104,8 +112,7 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Accept a result that can be recorded as the agent's reply."""
     if place.step_dir is None:
         raise Refused("no step is under way here, so no result can be submitted", code="no-step")
-    if "meta" not in arguments:
-        raise bad_argument("meta", "is missing")
+    check_given(arguments, "meta")
     content = read_text(arguments, "content", is_needed=False)
     context = get_context(place.open_store(), _thread(place, {}), role=place.role)
     if place.head not in (None, context["head"]):

@@ -24,7 +24,7 @@ from uwf_git.commands.drive.background import (
 )
 from uwf_git.commands.inspect.context import view_question
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import (
     Here,
@@ -155,7 +155,9 @@ def _check_lower(limits: Any, config: Mapping[str, Any]) -> None:
 
 def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
     status = arguments.get("status")
-    statuses = frozenset() if status is None else frozenset({read_text(arguments, "status")})
+    if status not in (None, *ASKED):
+        raise bad_argument("status", f"is none of {', '.join(ASKED)}")
+    statuses = frozenset() if status is None else frozenset({status})
     request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS)
     names = ("thread", "workflowName", "status", "branchStatus", "depth", "said", "prompt")
     rows = list_thread_rows(place.open_store(), request)

@@ -46,7 +46,7 @@ def check_asked(asked: Mapping[str, Any]) -> None:
             raise Refused(
                 f"{name[:60]} {problem}",
                 code="bad-limit",
-                hint=f"limits are {', '.join(LIMITS)}; null takes one away",
+                hint=f"limits are {', '.join(LIMITS)}",
                 limit=name,
             )
 

@@ -14,12 +14,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from uwf_git.commands.inspect.list import order_statuses
 from uwf_git.commands.inspect.overview import SHOWN, Wanted
 from uwf_git.commands.inspect.story import mask_json
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.web.ui.answers import (
+    OPEN_PATHS,
     Asked,
     Created,
     Describe,
@@ -92,12 +94,15 @@ def list_threads(site: Site, asked: Asked) -> dict[str, Any]:
     show = query.get("show", "active")
     if show not in SHOWN:
         raise bad_body("show", f"one of {', '.join(SHOWN)} is needed")
+    status = query.get("status") or None
+    if status not in {None, *order_statuses()}:
+        raise bad_body("status", f"one of {', '.join(order_statuses())} is needed")
     within, cost = _take_number(query, "within"), _take_number(query, "cost")
     wanted = Wanted(
         show,
         query.get("workflow") or None,
         query.get("search", ""),
-        status=query.get("status") or None,
+        status=status,
         since_ms=None if within is None else int(site.place.now_ms() - within),
         least_cost=cost,
         after=query.get("after") or None,
@@ -195,8 +200,9 @@ class Application:
             Path(path, _choose(methods), methods=list(methods))
             for path, methods in self.list_endpoints().items()
         ]
+        assets = (*OPEN_PATHS, "/modules/{name}")
         inner = Starlette(
-            routes=[*routes, Path("/{path:path}", self._asset, methods=["GET"])],
+            routes=[*routes, *(Path(path, self._asset, methods=["GET"]) for path in assets)],
             exception_handlers=dict.fromkeys((404, 405, Exception), self._tell_any),
         )
         # A path with a slash at its end is another path: no redirect to a Host that was sent.
