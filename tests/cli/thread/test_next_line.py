@@ -34,6 +34,7 @@ MORE = (
     "--max-steps N`, or end it with `uwf thread kill T`"
 )
 STUCK = (
+    "no transition from writer holds; "
     "give its last transition `condition: null` in the workflow's file; "
     "`uwf thread amend T --workflow FILE` continues with the corrected file"
 )
