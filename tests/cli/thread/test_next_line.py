@@ -35,7 +35,7 @@ MORE = (
 )
 STUCK = (
     "no transition from writer holds; "
-    "give its last transition `condition: null` in the workflow's file; "
+    "remove `when` or `condition` of its last transition in the workflow's file; "
     "`uwf thread amend T --workflow FILE` continues with the corrected file"
 )
 
