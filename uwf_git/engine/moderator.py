@@ -297,7 +297,7 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     raise Refused(
         f"no transition from {position} holds",
         code="no-transition",
-        hint="give its last transition `condition: null` in the workflow's file",
+        hint="remove `when` or `condition` of its last transition in the workflow's file",
         position=position,
         asked=[{"to": each.to, "condition": each.condition} for each in ways],
     )

@@ -269,7 +269,7 @@ class TaskStatus:
 
     @property
     def held_by(self) -> tuple[str, ...]:
-        """What keeps it from going on: branches, a task around it, a limit, a conflict."""
+        """What keeps it from going on: branches, a task around it, a limit, a problem."""
         return tuple(map(_describe_held, self.document.get("heldBy", [])))
 
     @property

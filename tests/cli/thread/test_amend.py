@@ -23,6 +23,24 @@ def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
         assert uwf.json("thread", "show", thread)["commit"] == before
 
 
+def test_file_is_registered_only_if_the_thread_can_go_on_in_it(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    gone = uwf.file(DEMO.replace("writer", "author"), name="gone.yaml")
+    mended = uwf.file(DEMO + "config: {maxSteps: 9}\n", name="mended.yaml")
+
+    refused = uwf("thread", "amend", thread, "--workflow", gone)
+    again = uwf("thread", "amend", thread, "--workflow", uwf.file())
+
+    assert (refused.status, again.status) == (1, 1)
+    assert "stands at writer, and workflow demo" in refused.err
+    assert "has this workflow, these agents and limits already" in again.err
+    (version,) = uwf.json("workflow", "history", "demo")
+    amended = uwf.json("thread", "amend", thread, "--workflow", mended)
+    newest, first = uwf.json("workflow", "history", "demo")
+    assert (newest["workflow"], first) == (amended["workflow"], version)
+
+
 def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
     agent = uwf.agent()
     settings = {"command": agent, "timeout": 60, "env": {"A": "1", "B": "2"}}

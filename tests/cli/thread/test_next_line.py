@@ -34,7 +34,8 @@ MORE = (
     "--max-steps N`, or end it with `uwf thread kill T`"
 )
 STUCK = (
-    "give its last transition `condition: null` in the workflow's file; "
+    "no transition from writer holds; "
+    "remove `when` or `condition` of its last transition in the workflow's file; "
     "`uwf thread amend T --workflow FILE` continues with the corrected file"
 )
 
@@ -98,6 +99,10 @@ STOPS = {
     "amend of a thread that has failed": Stop("step T\namend T --max-steps 9", RETRY, BROKEN),
     "append": Stop("append T PLACE/more.yaml", WRITER),
     "amend without a way on": Stop("step T\namend T --workflow PLACE/stuck.yaml", STUCK),
+    "retry at a limit": Stop("amend T --max-steps 1\nstep T\nretry T", MORE, status=1),
+    "resume at a limit": Stop("amend T --max-steps 1\nstep T\nresume T", MORE, status=1),
+    "resume of a failed thread": Stop("step T\nresume T", RETRY, BROKEN, status=1),
+    "retry of a paused thread": Stop("pause T\nretry T", RESUME.format(then="run"), status=1),
     "retry of a thread that waits": Stop(
         "run T\nretry T", ANSWER_IT.format(role="checker"), HUMAN, status=1
     ),
@@ -201,6 +206,16 @@ def test_step_that_another_process_ends_says_so(uwf: Uwf) -> None:
     )
     shown = uwf.json("thread", "show", at.thread)
     assert (shown["by"], shown["reason"]) == ("C O Mitter <committer@example.com>", "of no use")
+
+
+def test_thread_at_work_is_to_be_waited_for(uwf: Uwf) -> None:
+    at = under_way(uwf)
+
+    ran = uwf("thread", "retry", at.thread)
+
+    uwf.json("thread", "kill", at.thread)
+    at.finish()
+    assert ran.err.endswith(f"hint: `uwf thread wait {at.thread}` waits until it stops\n")
 
 
 def test_what_is_advised_names_the_store_that_was_typed(uwf: Uwf) -> None:

@@ -5,6 +5,7 @@ import click
 import pytest
 from cli.program import ANSWER, Uwf
 from click.testing import CliRunner
+from commands.world import DEMO
 
 from uwf_git.cli.thread.run import DriveOptions, drive_options
 
@@ -116,6 +117,25 @@ def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
     [row] = uwf.json("thread", "wait", thread)
 
     assert (row["status"], row["waiting"]) == ("waiting", {"role": "writer"})
+
+
+def test_thread_without_a_next_role_is_told_and_is_exit_1(uwf: Uwf) -> None:
+    stuck = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text > 3}")
+    uwf.json("workflow", "put", uwf.file(stuck, name="demo.yaml"))
+    thread = uwf.json("thread", "start", "demo", "--agent", uwf.agent(), "-p", "Do it.")["thread"]
+    uwf.json("thread", "step", thread)
+
+    ran = uwf("thread", "wait", thread)
+
+    (row,) = json.loads(ran.out)
+    assert (ran.status, row["status"]) == (1, "ready")
+    (held,) = row["heldBy"]
+    assert held["error"].startswith("condition `meta.text > 3` failed: The values x and 3")
+    assert ran.err == f"next: {held['error']}; {held['hint']}\n"
+    assert uwf.json("thread", "show", thread)["heldBy"] == [held]
+    text = uwf("thread", "show", thread, "--format", "text").out
+    assert text.endswith(f"\n\n{ran.err}")
+    assert text.count("meta.text > 3") == 1
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,17 @@ def test_task_at_its_limit_is_over(world: World, server: McpServer) -> None:
     assert "is at its limit: 1 of 1 steps" in task["statusMessage"]
 
 
+def test_task_whose_next_role_cannot_be_decided_is_over(world: World, server: McpServer) -> None:
+    thread = world.begun(DEMO.replace("- to: checker", "- {to: checker, condition: meta.text > 3}"))
+    world.step(thread)
+
+    task = ask(server, "tasks/get", taskId=thread)
+
+    assert (task["status"], task["result"]["isError"]) == ("completed", True)
+    assert "condition `meta.text > 3` failed: The values" in task["statusMessage"]
+    assert "steer_thread" not in task["statusMessage"]
+
+
 def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> None:
     thread = world.begun()
 

@@ -30,14 +30,15 @@ def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> No
     assert "1 more waits" in advice.text
 
 
-def test_problem_of_the_next_move_comes_with_its_own_hint(world: World) -> None:
+def test_problem_of_the_next_move_is_told_with_its_own_hint(world: World) -> None:
     thread = world.begun(STUCK)
     world.step(thread)
     snapshot = world.snapshot(thread)
     move = find_next_move(snapshot)
     assert move.problem is not None
 
-    assert advise(world.store, snapshot, move) == Advice(str(move.problem.hint))
+    told = f"no transition from writer holds; {move.problem.hint}"
+    assert advise(world.store, snapshot, move) == Advice(told)
 
 
 def test_limit_that_is_reached_is_told_with_the_command_that_raises_it(world: World) -> None:

@@ -1,5 +1,6 @@
 """`uwf thread amend`."""
 
+from functools import partial
 from typing import Any
 
 import click
@@ -21,8 +22,8 @@ from uwf_git.cli.session import Session
 from uwf_git.cli.thread.start import note_left
 from uwf_git.cli.thread.steer import emit_steered
 from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
-from uwf_git.cli.workflow.put import naming, note_warnings, read_source, render_unwarned
-from uwf_git.cli.workflow.show import name_workflow
+from uwf_git.cli.workflow.put import naming, note_warnings, put_file, read_source, render_unwarned
+from uwf_git.cli.workflow.show import is_file
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.workflow.build import in_file
@@ -74,10 +75,11 @@ def command(
     the like.
     """
     store = session.open_store()
-    if workflow is not None:
-        workflow = name_workflow(session, text_argument(workflow, "--workflow"))
+    put = None
+    if workflow is not None and is_file(text_argument(workflow, "--workflow")):
+        put, workflow = partial(put_file, session, Input(workflow)), None
     request = AmendRequest(thread, workflow, agents, limits, message, session.agent)
-    amended = amend_thread(store, caller_of(session), request)
+    amended = amend_thread(store, caller_of(session), request, put=put)
     note_amended(amended)
     emit(session, amended_document(amended))
     note_next(session, store, amended.thread)

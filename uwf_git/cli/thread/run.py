@@ -26,7 +26,7 @@ from uwf_git.commands.drive.background import (
     wait_for_threads,
 )
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
-from uwf_git.commands.inspect.list import count_branches, view_urgent
+from uwf_git.commands.inspect.list import count_branches, view_problem, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
@@ -341,7 +341,7 @@ def run_command(
 
 
 # If threads end differently, the first in this list decides the exit status.
-_STATUSES = (("failed", 3), ("killed", 1))
+_STATUSES = (("failed", 3), ("killed", 1), ("stuck", 1))
 _SECONDS = click.FloatRange(min=0)
 _SECONDS.name = "number of seconds"
 
@@ -351,7 +351,8 @@ _SECONDS.name = "number of seconds"
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
     exits={
         0: "all have stopped, and none failed or was killed",
-        1: "a thread was killed, does not exist, or waits for this very command",
+        1: "a thread was killed, does not exist, waits for this very command, or is stuck: its "
+        "next role cannot be decided",
         3: "an agent of a thread or of a branch failed, after its retries",
         4: "the timeout is over, and a thread is still running",
     },
@@ -383,7 +384,8 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
         for row in rows:
             note_next(session, store, row.thread, is_called=True)
     # A branch that was killed was given up: its thread goes on.
-    ends = {"failed" if "failed" in row.branches else row.status for row in rows}
+    ends: set[str] = {"failed" if "failed" in row.branches else row.status for row in rows}
+    ends |= {"stuck" for row in rows if row.problem is not None}
     for status, exit_status in _STATUSES:
         if status in ends:
             raise click.exceptions.Exit(exit_status)
@@ -395,4 +397,6 @@ def _row(rest: AtRest) -> dict[str, Any]:
         row |= {"branches": dict(rest.branches), **view_urgent(rest.status, rest.branches)}
     if rest.waiting is not None:
         row["waiting"] = waiting_document(rest.waiting)
+    if rest.problem is not None:
+        row["heldBy"] = [view_problem(rest.thread, rest.status, rest.problem)]
     return row

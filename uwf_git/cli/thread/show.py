@@ -214,6 +214,9 @@ def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str
     lines = [f"{'branch':10}{line}" for line in branches]
     lines += describe_work(document)
     for held in document.get("heldBy", []):
+        if held["thread"] == document["thread"] and held["status"] == "ready":
+            # The advice tells it.
+            continue
         what = _HELD.get(held["status"], held["status"])
         is_own = held["status"] == "limit" or held["thread"] == document["thread"]
         who = "" if is_own else f"{shorten(held['thread'])}, "

@@ -27,7 +27,7 @@ from uwf_git.commands.workflow.build import (
     put_workflow,
     validate_workflow,
 )
-from uwf_git.commands.workflow.find import find_used
+from uwf_git.commands.workflow.find import UseFound, find_used
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Refused
 from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow, UsedWorkflow
@@ -73,15 +73,23 @@ def render_unwarned(document: dict[str, Any]) -> str:
     return render_text(shown)
 
 
-def put_file(session: Session, file: Input, *, workdir: str | None = None) -> PutWorkflow:
-    """Register the workflow in *file*, and note its warnings.
+def put_file(
+    session: Session,
+    file: Input,
+    *,
+    workdir: str | None = None,
+    accept: UseFound = lambda _found: None,
+) -> PutWorkflow:
+    """Register the workflow in *file* if *accept* does not refuse it, and note its warnings.
 
     Its agents are trusted to run in *workdir*.
     """
     source, path = read_source(session, file)
     store = session.open_store(create=True)
     with naming(file):
-        put = put_workflow(store, caller_of(session), source, path=path, workdir=workdir)
+        put = put_workflow(
+            store, caller_of(session), source, path=path, workdir=workdir, accept=accept
+        )
     warnings = in_file(put.warnings, file.name)
     note_warnings(warnings)
     return put._replace(warnings=tuple(warnings))

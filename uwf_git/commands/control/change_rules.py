@@ -291,9 +291,18 @@ class AmendRequest(NamedTuple):
     """Commands by role; roles that are not new are left out."""
 
 
-def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
-    """Change workflow, agents or limits of a thread; trust the commands that are given."""
-    if request.workflow is None and not request.agents and not request.limits:
+def amend_thread(
+    store: Store,
+    caller: Caller,
+    request: AmendRequest,
+    *,
+    put: Callable[..., object] | None = None,
+) -> Amended:
+    """Change workflow, agents or limits of a thread; trust the commands that are given.
+
+    *put* registers the workflow of a file, unless *accept*, which it calls with it, refuses it.
+    """
+    if not (request.workflow or put or request.agents or request.limits):
         raise BadUsage(
             "there is nothing to change",
             code="nothing-to-amend",
@@ -304,17 +313,24 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
     found = None
     if request.workflow is not None:
         found = find_workflow(store, request.workflow, cwd=caller.cwd)
-    results: list[Amended] = []
+    results: list[tuple[NewCommit, Amended]] = []
 
     def build(snapshot: Snapshot) -> NewCommit:
-        new, amended = _build(store, caller, snapshot, request=request, found=found)
-        results.append(amended)
-        return new
+        def use(given: FoundWorkflow | None) -> None:
+            nonlocal found
+            found = given
+            results.append(_build(store, caller, snapshot, request=request, found=given))
 
-    steer = steer_thread if found is None else steer_between_steps
+        if found is None and put is not None:
+            put(accept=use)
+        else:
+            use(found)
+        return results[-1][0]
+
+    steer = steer_thread if found is None and put is None else steer_between_steps
     steer(store, caller, request.thread, build)
     # Only the last was recorded; before it the head had moved.
-    return results[-1]
+    return results[-1][1]
 
 
 def _build(

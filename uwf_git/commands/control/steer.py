@@ -6,6 +6,7 @@ from typing import Any
 
 from uwf_git.commands.agent_run.runs import stop_agents
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.inspect.show import find_stop
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.ending import end_by_kill
@@ -17,7 +18,6 @@ from uwf_git.commands.turn.branches import (
     read_active,
     resolve_or_begin,
 )
-from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result, read_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.errors import BadUsage
@@ -38,7 +38,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 # No lock is taken. The ref moves by compare-and-swap; a step that is under way is recorded on
 # top. Source: seed 004, the runtime control protocol.
 
-_STEP = "`uwf thread step {thread}` takes its next step"
 RESUME = "`uwf thread resume {thread}` lets it go on"
 
 MOST_TRIES = 1000
@@ -84,10 +83,11 @@ def build_signalled(
 #
 # The status is the status before the pause. Source: seeds 003 and 004 (resume).
 
-_NEXT = {
-    "failed": "`uwf thread retry {thread}` has it try again",
-    "waiting": "`uwf thread answer {thread}` gives the answer that it waits for",
-}
+
+def _do_other(store: Store, snapshot: Snapshot, problem: str) -> WrongStatus:
+    # Braces of a role's name are no fields of the hint.
+    told = find_stop(store, snapshot).advice.text.replace("{", "{{").replace("}", "}}")
+    return WrongStatus(snapshot, problem, told)
 
 
 def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
@@ -98,7 +98,7 @@ def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") 
         status, waiting = before.record.status, before.state.waiting
         is_limited = status == "waiting" and waiting is not None and waiting.until is not None
         if status != "paused" and not is_limited:
-            raise WrongStatus(snapshot, f"is {status}, not paused", _NEXT.get(status, _STEP))
+            raise _do_other(store, snapshot, f"is {status}, not paused")
         signal = build_signal("resume", timestamp=caller.now_ms(), reason=reason)
         return build_signalled(before, Cause(), signal=signal)
 
@@ -118,13 +118,7 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
     def build(snapshot: Snapshot) -> NewCommit:
         status = snapshot.record.status
         if status != "failed":
-            problem = f"is {status}, and has not failed"
-            told = RESUME if status == "paused" else _STEP
-            if status == "waiting":
-                # Braces of a role's name are no fields of the hint.
-                told = advise(store, snapshot, NextMove()).text
-                told = told.replace("{", "{{").replace("}", "}}")
-            raise WrongStatus(snapshot, problem, told)
+            raise _do_other(store, snapshot, f"is {status}, and has not failed")
         signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
         return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 

@@ -17,8 +17,9 @@ from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.branches import ThreadNotReady, is_steppable, read_active
+from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.debug_log import debug
-from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
+from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged, UwfError
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
@@ -255,6 +256,9 @@ class AtRest(NamedTuple):
     branches: Mapping[str, int] = _NOTHING
     """How many branches have which status, of a thread that has split."""
 
+    problem: UwfError | None = None
+    """Why the next role cannot be decided."""
+
 
 class WaitRequest(NamedTuple):
     threads: Sequence[str]
@@ -306,5 +310,6 @@ def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]
     record = snapshot.record
     waiting = snapshot.get_present().waiting if record.status == "waiting" else None
     branches = count_branches(store, snapshot) if record.status == "split" else _NOTHING
-    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, branches))
+    problem = find_next_move(snapshot).problem if record.status == "ready" else None
+    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, branches, problem))
     return True

@@ -213,7 +213,7 @@ def _find_conflicts(
         if problem is not None:
             thread = problem.facts.get("thread", each.record.thread)
             status = read_snapshot(store, get_head(store, thread).commit).record.status
-            yield _view_problem(thread, status, problem)
+            yield view_problem(thread, status, problem)
 
 
 def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -228,7 +228,7 @@ def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[s
         tip = find_tip(store, row["thread"])
         problem = None if tip is None else find_next_move(tip).problem
         if problem is not None:
-            yield {"label": row["label"], **_view_problem(row["thread"], "ready", problem)}
+            yield {"label": row["label"], **view_problem(row["thread"], "ready", problem)}
 
 
 def _find_limit(
@@ -241,10 +241,10 @@ def _find_limit(
     with suppress(StoreDamaged):
         limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
     if limit is not None:
-        yield _view_problem(limit.facts["thread"], "limit", limit)
+        yield view_problem(limit.facts["thread"], "limit", limit)
 
 
-def _view_problem(thread: ThreadId, status: str, problem: UwfError) -> dict[str, Any]:
+def view_problem(thread: ThreadId, status: str, problem: UwfError) -> dict[str, Any]:
     view = {"thread": thread, "status": status, "error": problem.message}
     return view if problem.hint is None else {**view, "hint": problem.hint}
 

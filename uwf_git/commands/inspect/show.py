@@ -149,6 +149,11 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
+        if move.problem is not None and status == "ready":
+            from uwf_git.commands.inspect.list import view_problem  # noqa: PLC0415 (few threads are stuck)
+
+            held = view_problem(thread, status, move.problem)
+            document["heldBy"] = [*document.get("heldBy", []), held]
     meta = newest.payload.get("meta")
     has_joined = isinstance(meta, dict) and "branches" in meta
     if full or has_joined:

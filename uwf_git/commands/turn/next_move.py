@@ -412,7 +412,7 @@ def _after_pause(thread: ThreadId, present: ThreadState) -> str:
 def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str | None) -> Advice:
     thread = snapshot.record.thread
     if move.problem is not None:
-        return Advice(move.problem.hint or f"`uwf thread read {thread}` shows where it stands")
+        return _tell_problem(move.problem)
     role = move.turn_of
     if role is None:
         return _go_on(store, snapshot, "no role is left", _ENDS)

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.workflow.find import FoundWorkflow, find_used, find_workflow, includes_beside
+from uwf_git.commands.workflow.find import (
+    FoundWorkflow,
+    UseFound,
+    find_used,
+    find_workflow,
+    includes_beside,
+)
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
@@ -328,9 +334,11 @@ def put_workflow(
     *,
     path: str | None = None,
     workdir: str | None = None,
+    accept: UseFound = lambda _found: None,
 ) -> PutWorkflow:
     """Register the workflow in the YAML file *source*; its agents are trusted from now on.
 
+    Before that *accept* is called with it, which may refuse it.
     The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
     the file's path, for its includes; without *path* it can include nothing. Putting the same file
     again changes nothing; a changed file, or changed included files, add a version.
@@ -351,6 +359,7 @@ def put_workflow(
             )
     seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
+    accept(FoundWorkflow(parse_workflow(workflow), (workflow, *closure)))
     directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
     trust_agents(store, list_commands(definition), directory)
     files = SourceFiles(source, includes.files)

@@ -242,6 +242,8 @@ class FoundWorkflow(NamedTuple):
     """The registered workflow of the same name that the file hides, if there is one."""
 
 
+UseFound = Callable[[FoundWorkflow], None]
+
 # What a node of a workflow takes in memory, with what was parsed of it, about.
 _NODE_BYTES = 10_000
 

@@ -439,6 +439,9 @@ class _GraphReader:
     ) -> dict[str, Any] | None:
         fields = self._findings.read_fields(path, value, known)
         self.reading.is_understood &= fields is not None
+        if fields is not None and all(key in value for key in _CONDITION_KEYS):
+            # Null is no way to take the other away.
+            self._findings.add((*path, "when"), "condition and when mean the same; keep one")
         return fields
 
     def _read_from(self, path: DocumentPath, fields: dict[str, Any]) -> str | None:
@@ -495,8 +498,6 @@ class _GraphReader:
         given = [key for key in _CONDITION_KEYS if key in fields]
         if not given:
             return None
-        if len(given) > 1:
-            self._findings.add((*path, "when"), "condition and when mean the same; keep one")
         path = (*path, given[0])
         value = fields[given[0]]
         if isinstance(value, bool):
