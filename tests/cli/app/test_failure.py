@@ -38,6 +38,11 @@ from uwf_git.model.problem import Failure, Problem
             "invalid value: 'x' is not a whole number",
             None,
         ),
+        (
+            click.BadParameter("'x' is not a valid float range."),
+            "invalid value: 'x' is not a valid number",
+            None,
+        ),
         (click.NoSuchOption("--json"), "no such option", "did you mean --format json"),
         (click.UsageError("Odd. (Did you mean one of: '-a', '-b'?)"), "odd", "did you mean one"),
         (click.BadParameter("it is 0.5. No.", param_hint="-n"), "invalid value for -n", None),

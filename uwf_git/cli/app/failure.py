@@ -77,7 +77,9 @@ def _of_click(error: click.ClickException) -> Failure:
         possible = [f"--{each}" for each in near]
         error = click.NoSuchOption(error.option_name, possibilities=possible, ctx=error.ctx)
     message = error.format_message().strip().removesuffix(".")
-    message = message.replace("valid integer range", "whole number")
+    message = message.replace("valid integer range", "whole number").replace(
+        "float range", "number"
+    )
     # click writes sentences; our messages begin in lower case, unless with a name.
     if message[1:2].islower():
         message = message[0].lower() + message[1:]
