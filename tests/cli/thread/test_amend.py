@@ -41,6 +41,21 @@ def test_file_is_registered_only_if_the_thread_can_go_on_in_it(uwf: Uwf) -> None
     assert (newest["workflow"], first) == (amended["workflow"], version)
 
 
+def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    more = uwf.file(
+        "agentOverrides: {writer: nobody}\nroles: {more: {systemPrompt: x}}\n"
+        "moderator:\n  - {from: checker, to: more}\n  - {from: more, to: $END}\n",
+        name="more.yaml",
+    )
+
+    for words in (["amend", thread, "--agent", "writer=nobody"], ["append", thread, more]):
+        ran = uwf("thread", *words)
+
+        assert ran.status == 0
+        assert "note: agent command 'nobody' is not on the PATH, and is to play writer; " in ran.err
+
+
 def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
     agent = uwf.agent()
     settings = {"command": agent, "timeout": 60, "env": {"A": "1", "B": "2"}}

@@ -19,7 +19,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, terminal_caller
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session import Session
-from uwf_git.cli.thread.start import note_left
+from uwf_git.cli.thread.start import note_left, note_missing
 from uwf_git.cli.thread.steer import emit_steered
 from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
 from uwf_git.cli.workflow.put import naming, note_warnings, put_file, read_source, render_unwarned
@@ -102,6 +102,7 @@ def amended_document(amended: Amended) -> dict[str, Any]:
 def note_amended(amended: Amended) -> None:
     """Print what is still to be done."""
     note_left(amended.left)
+    note_missing(amended)
     if amended.unbound:
         note(
             f"note: no agent is bound to {', '.join(amended.unbound)}; give one with "

@@ -1,6 +1,6 @@
 """`uwf thread start`, and what `uwf run` shares with it."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -22,6 +22,9 @@ from uwf_git.cli.workflow.show import note_local
 from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 from uwf_git.errors import Refused
 from uwf_git.store.store import Store
+
+if TYPE_CHECKING:
+    from uwf_git.commands.control.change_rules import Amended
 
 # What `uwf thread start` and `uwf run` share: the task and the state that a thread begins with.
 
@@ -122,7 +125,7 @@ def start_command(
     started = begin_thread(session, store, request)
     note_found(started)
     note_unbound(started)
-    _note_missing(started)
+    note_missing(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
     note_next(session, store, started.thread, is_called=True)
 
@@ -152,10 +155,10 @@ def note_unbound(started: Started) -> None:
         )
 
 
-def _note_missing(started: Started) -> None:
+def note_missing(given: "Started | Amended") -> None:
     """Note which agents are not found here: a step would fail, unless it runs elsewhere."""
-    for roles, error in started.missing:
+    for roles, error in given.missing:
         note(
             f"note: {error.message}, and is to play {', '.join(roles)}; unless the thread runs "
-            f"elsewhere, `uwf thread amend {started.thread} --agent {roles[0]}=CMD` names another"
+            f"elsewhere, `uwf thread amend {given.thread} --agent {roles[0]}=CMD` names another"
         )

@@ -17,7 +17,7 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.bind_roles import read_played
+from uwf_git.commands.turn.bind_roles import find_missing_programs, read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.find import find_used, includes_beside
 from uwf_git.engine.flow_move import has_left
@@ -105,8 +105,10 @@ def _build(
         nodes=(made, *nodes),
     )
     new, amended = build_rule_change(caller, snapshot, change)
-    trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
-    return new, amended._replace(warnings=addition.warnings)
+    workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
+    trust_agents(store, change.trusted, workdir)
+    missing = find_missing_programs(written, caller.environ, workdir, store.config)
+    return new, amended._replace(warnings=addition.warnings, missing=missing)
 
 
 def _read(

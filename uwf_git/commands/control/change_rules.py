@@ -11,9 +11,11 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import read_entry, read_flow
 from uwf_git.commands.turn.bind_roles import (
     Bound,
+    MissingProgram,
     bind_roles,
     bind_typed,
     check_next,
+    find_missing_programs,
     find_played,
     read_played,
 )
@@ -111,6 +113,9 @@ class Amended(NamedTuple):
     """The roles that a command for every role left as the file binds them."""
 
     warnings: tuple[Problem, ...] = ()
+
+    missing: Sequence[MissingProgram] = ()
+    """The programs of the agents that were given that are not found here."""
 
 
 def build_rule_change(
@@ -357,7 +362,8 @@ def _build(
         reason=request.reason,
     )
     new, amended = build_rule_change(caller, snapshot, change)
-    amended = amended._replace(left=typed.left)
+    missing = find_missing_programs(typed.agents, caller.environ, workdir, store.config)
+    amended = amended._replace(left=typed.left, missing=missing)
     # To give the command of a fetched thread again is to trust it here: that is a change.
     are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
     # The same agent again can end a wait.
