@@ -49,6 +49,19 @@ def test_a_refusal_is_listed_and_reported(uwf: Uwf) -> None:
     assert json.loads(ran.err)["error"]["code"] == "push-refused"
 
 
+def test_what_the_hub_warns_of_is_told(uwf: Uwf) -> None:
+    hook = Path(make_hub(uwf), "hooks", "post-receive")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'warning: no bell' >&2\necho 'hello' >&2\n")
+    hook.chmod(0o755)
+    uwf.begun()
+
+    pushed = uwf("push")
+
+    assert pushed.status == 0
+    assert pushed.err.splitlines() == ["origin: warning: no bell"]
+
+
 def test_a_missing_remote_is_one_line(uwf: Uwf) -> None:
     uwf.begun()
     uwf.json("remote", "add", "origin", "nowhere.git")

@@ -39,7 +39,11 @@ class NoTerminal(Refused):
 
 
 def _terminal_closed() -> Refused:
-    return Refused("no answer: the terminal was closed", code="left", kind="interrupted")
+    return Refused(
+        "no answer: Ctrl-D was typed again and again, or the terminal was closed",
+        code="left",
+        kind="interrupted",
+    )
 
 
 def visible(text: str) -> str:

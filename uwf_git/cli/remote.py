@@ -130,6 +130,8 @@ def push_command(
         _announce(session, first, yes=yes)
     pushed = push_remote(store, without_password_prompt(session), remote, threads)
     emit(session, _document(pushed), text=_push_text)
+    for each in pushed.warnings[:10]:
+        note(f"{pushed.remote.name}: {each}")
     if pushed.gap is not None:
         note(f"note: {pushed.gap.message}; {pushed.gap.hint}")
     _raise(pushed.failure())

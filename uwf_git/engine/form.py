@@ -115,7 +115,7 @@ class _Form:
                 if not is_required:
                     return _UNSET
                 empty = '; an empty text is ""' if _kind(schema) in {"", "string"} else ""
-                self._asker.say(f"this is needed{empty}\n")
+                self._asker.say(f"this is needed{empty}; Ctrl-C leaves without an answer\n")
                 continue
             try:
                 value = _read_value(lines, schema)

@@ -234,7 +234,7 @@ def _settings_refused(path: str, problem: str) -> Refused:
     return Refused(
         f"{path} {problem}; nothing was changed",
         code="settings-refused",
-        hint="put the hook in by hand: `uwf plan plugin --for TOOL` prints it",
+        hint="mend the file, or edit it by hand: `uwf plan plugin --for TOOL` prints the hook",
         path=path,
     )
 

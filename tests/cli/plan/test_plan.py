@@ -1,5 +1,6 @@
 """The verbs of `uwf plan`, on one project."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,8 @@ def test_plugin_for_a_tool(uwf: Uwf, project: Path, tool: str) -> None:
     assert installed["written"] == []
     assert shown["command"].endswith("stop_hook")
     assert set(installed["changed"]) == set(shown["settings"])
+    text = uwf("plan", "plugin", "-d", "shop", "--for", tool, "--format", "text").out
+    assert "".join(json.dumps(shown["settings"]).split()).strip("{}") in "".join(text.split())
     assert sorted(removed["changed"]) == sorted(installed["changed"])
     assert sorted(path.name for path in project.iterdir()) == [".plugins", "docs"]
 

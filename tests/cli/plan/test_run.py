@@ -37,6 +37,9 @@ def test_used_up_tries_wait_and_resume_decides(uwf: Uwf) -> None:
     assert "缺少测试; write some" in ran.err
     assert uwf("plan", "run", "again", "--agent", agent).status == 1
     assert uwf("plan", "resume").status == 3
+    unheard = uwf("plan", "resume", "-m", "use make")
+    assert (unheard.status, "not given without --continue" in unheard.err) == (3, True)
+    assert uwf("plan", "resume", "--continue", "--stop").status == 2
     assert uwf("plan", "resume", "--continue", "-m", "use make").status == 3
     stopped = uwf("plan", "resume", "--stop", "-m", "enough")
 

@@ -8,7 +8,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
-from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.output.screen import emit, note, render_json
 from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session import Session, installed_version
 from uwf_git.commands.plan import clean_plans, list_misnamed_plans, read_plan_rows, read_plan_status
@@ -117,7 +117,11 @@ def plugin_command(
         document["changed"] = uninstall_hooks(workdir)
     elif installs and tool is not None:
         document["changed"] = install_hook(workdir, tool, hook)
-    emit(session, document)
+    as_text = dict(document)
+    if document.get("settings"):
+        # They are to be copied.
+        as_text["settings"] = render_json(document["settings"], pretty=True)
+    emit(session, document, text=lambda _document: render_text(as_text))
     if not uninstalls and document.get("advice"):
         note(f"note: {document['advice']}")
 

@@ -222,21 +222,24 @@ def _name(agent: str, option: str) -> str:
     exits=PLAN_EXITS,
 )
 @directory_option
-@click.option(
-    "--continue/--stop", "choice", default=None, help="Give a phase fresh tries, or end the plans."
-)
+@click.option("--continue", "goes_on", is_flag=True, help="Give the phase fresh tries.")
+@click.option("--stop", "ends", is_flag=True, help="End the plans.")
 @click.option(
     "-m", "--message", default="", metavar="HINT", help="A hint for the agent, or a reason to stop."
 )
 @click.option(
-    "--max-retries", type=click.IntRange(min=1), metavar="N", help="The tries in all from now on."
+    "--max-retries",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The tries of each phase from now on.",
 )
 @how_options
 def resume_command(
     session: Session,
     *,
     directory: str | None,
-    choice: bool | None,
+    goes_on: bool,
+    ends: bool,
     message: str,
     max_retries: int | None,
     how: PlanHow,
@@ -244,10 +247,13 @@ def resume_command(
     """Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries.
 
     When all tries of a phase are used up, you are asked at a terminal. Elsewhere --continue or
-    --stop decides, or a --max-retries above the tries that were used. Without any of the three, the
-    command only prints the state, and the status is 3. --agent, --verifier and --ai count from now
-    on; a new --agent leaves a verifier that differs from the old agent.
+    --stop decides, or a --max-retries above the tries that were used: the phase gets fresh tries.
+    Without any of the three, the command only prints the state, and the status is 3. --agent,
+    --verifier and --ai count from now on; a new --agent leaves a verifier that differs from the
+    old agent.
     """
+    if goes_on and ends:
+        raise click.UsageError("--continue and --stop exclude each other")
     hint = text_argument(message, "the message")
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
@@ -260,7 +266,7 @@ def resume_command(
     driver.update()
     if found.record.status in ENDED:
         raise _nothing_to_resume(workdir)
-    if choice is False:
+    if ends:
         driver.steer(kill_thread, reason=hint or _STOPPED)
         driver.tell_end()
         return
@@ -270,9 +276,9 @@ def resume_command(
         if max_retries is not None:
             driver.steer(patch_thread, {"maxRetries": max_retries})
             # It is asked for so that they go on.
-            choice = choice or max_retries > driver.state.tries or None
+            goes_on = goes_on or max_retries > driver.state.tries
         driver.change_agents(_name_new_agents(found, how))
-        if _make_ready(driver, hint, choice=choice):
+        if _make_ready(driver, hint, goes_on=goes_on):
             driver.drive(watch, port=how.port, background=how.background)
         else:
             driver.tell_end()
@@ -287,16 +293,18 @@ def _name_new_agents(found: Snapshot, how: PlanHow) -> tuple[str, ...]:
     return tuple(f"{role}={named[0]}" for role in sorted(WORKERS))
 
 
-def _make_ready(driver: "PlanDriver", hint: str, *, choice: bool | None) -> bool:
+def _make_ready(driver: "PlanDriver", hint: str, *, goes_on: bool) -> bool:
     """End what the plans wait for; return whether they may be driven then."""
     while driver.state.is_paused or (driver.state.until_ms is not None and not driver.waits):
         driver.steer(resume_thread, reason=hint)
     if driver.state.is_stuck:
-        if choice is None:
+        if not goes_on:
+            if hint:
+                note("note: the hint is not given without --continue")
             return driver.ask()
         driver.steer(retry_thread, hint=hint)
         return True
-    if choice and hint:
+    if goes_on and hint:
         note("note: no phase has failed, so no agent is told the hint")
     return driver.state.phase != "waiting_human"
 

@@ -77,6 +77,9 @@ class Pushed(NamedTuple):
     damaged: list[tuple[str, str]]
     """Refs whose objects are not all here, and why."""
 
+    warnings: tuple[str, ...] = ()
+    """What the remote warns of, though it took what was pushed."""
+
     gap: Finding | None = None
     """How pushes may escape the rules of the remote, where that can be seen."""
 
@@ -178,7 +181,17 @@ class _Push:
         self.store, self.remote, self.here = store, remote, here
         self.seen = read_shared(store, remote)
         self.damaged: dict[str, str] = {}
-        self._connection = connection
+        self._connection = self._heard(connection)
+        self._warnings: dict[str, None] = {}
+
+    def _heard(self, connection: _SendParcel) -> _SendParcel:
+        def send(pack: PackParcel, *, atomic: bool) -> PushReport:
+            report = connection(pack, atomic=atomic)
+            lines = report.output.splitlines()
+            self._warnings |= dict.fromkeys(each for each in lines if each.startswith("warning: "))
+            return report
+
+        return send
 
     def run(self) -> Pushed:
         plan, report = self._plan_and_send()
@@ -197,7 +210,8 @@ class _Push:
             moves[place] = (self.seen.find(kind, name), to)
         track(self.store, self.remote, moves)
         pushed = [change for unit in taken for change in unit.changes]
-        return Pushed(self.remote, pushed, refused, left, sorted(self.damaged.items()))
+        damaged, warnings = sorted(self.damaged.items()), tuple(self._warnings)
+        return Pushed(self.remote, pushed, refused, left, damaged, warnings)
 
     def _plan_and_send(self) -> tuple[PushPlan, PushReport]:
         """Plan by the refs of the remote; in the same connection send the units of one change."""
