@@ -113,6 +113,17 @@ def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
         find_files(world.store, world.caller.environ, thread, "1")
 
 
+def test_an_ended_thread_outside_of_git_had_no_files(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}))
+    kill_thread(world.store, world.caller, thread)
+
+    with refuses("no-files", match="none were recorded") as caught:
+        find_files(world.store, world.caller.environ, thread, None)
+
+    assert "where the work directory is in a git repository" in str(caught.value.hint)
+
+
 def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) -> None:
     world.step(thread, edits(lambda place: (place / "new").write_text("four\nlines\n")))
     full = show_thread(world.store, thread, full=True)["steps"]
