@@ -82,11 +82,14 @@ def test_nodes_go_after_the_root_or_into_a_container(
         task.append_nodes([writer])
 
 
-def test_workflow_changes_where_what_was_done_stays(task: TaskHandle, seen: list[str]) -> None:
+def test_workflow_changes_where_what_was_done_stays(
+    runtime: TaskRuntime, task: TaskHandle, seen: list[str]
+) -> None:
     task.step()
     other = FLOW.replace("{type: agent, agentId: coder", "{type: agent, agentId: tester", 1)
     with pytest.raises(Refused, match="has something else on the way there"):
         task.amend(workflow=other)
+    assert not runtime.put(FLOW).changed
     task.amend(workflow=FLOW.replace("agentId: closer", "agentId: doc-writer"))
     task.step()
 

@@ -6,6 +6,7 @@ A handle holds the task's id alone: each call reads the store, and several Pytho
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
@@ -30,9 +31,9 @@ from uwf_git.library.starting import (
     AppendedSource,
     Limits,
     WorkflowSource,
+    find_source,
     new_agents,
     new_task_id,
-    put_if_source,
     read_source,
     start_background,
     to_agent_words,
@@ -389,11 +390,19 @@ class TaskHandle:
                 which the task stands, or differs on the way there; the task has split.
             Conflict: *workflow* is given, and a step is under way.
         """
-        name = None if workflow is None else put_if_source(self._place, workflow)
+        source = None if workflow is None else find_source(workflow, self._place.cwd)
+        name = str(workflow) if workflow is not None and source is None else None
         words, named = to_agent_words(agents), to_limit_names(limits)
         request = AmendRequest(self.task_id, name, words, named, reason, *new_agents(self._place))
         with self._place.writing() as store:
-            amend_thread(store, self._place.caller, request)
+            put = None
+            if source is not None:
+                from uwf_git.commands.workflow.build import put_workflow  # noqa: PLC0415 (YAML and schemas: 100 ms)
+
+                put = partial(
+                    put_workflow, store, self._place.caller, source.text, path=source.path
+                )
+            amend_thread(store, self._place.caller, request, put=put)
 
     def fork(
         self,

@@ -123,6 +123,17 @@ def test_a_commit_that_the_chain_does_not_reach_is_not_given(
         find_files(world.store, world.caller.environ, thread, "2")
 
 
+def test_an_ended_thread_outside_of_git_had_no_files(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}))
+    kill_thread(world.store, world.caller, thread)
+
+    with refuses("no-files", match="none were recorded") as caught:
+        find_files(world.store, world.caller.environ, thread, None)
+
+    assert "where the work directory is in a git repository" in str(caught.value.hint)
+
+
 def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) -> None:
     world.step(thread, edits(lambda place: (place / "new").write_text("four\nlines\n")))
     full = show_thread(world.store, thread, full=True)["steps"]

@@ -88,7 +88,12 @@ def find_files(
 
 def _no_project(store: Store, head: Head) -> Refused:
     workdir, ref = find_workdir(store, head.thread), name_work(head.thread)
-    if workdir is None:
+    steps = walk_history(store, head.commit, through_forks=True)
+    if head.archived and not any(each.record.files for each in steps):
+        # Its work directory is forgotten then.
+        problem = "none were recorded"
+        hint = "files are recorded where the work directory is in a git repository"
+    elif workdir is None:
         problem = "its work directory on this machine is not known"
         hint = f"`uwf thread step {head.thread} --workdir PATH` names the project"
         if head.archived:
@@ -102,8 +107,6 @@ def _no_project(store: Store, head: Head) -> Refused:
     else:
         problem = f"its work directory {workdir} is in no git repository"
         hint = f"run `git init` in {workdir}: what is done from then on is recorded"
-        if head.archived:
-            hint = "files are recorded where the work directory is in a git repository"
     return _no_files(head.thread, problem, hint)
 
 

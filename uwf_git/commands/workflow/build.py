@@ -338,10 +338,10 @@ def put_workflow(
 ) -> PutWorkflow:
     """Register the workflow in the YAML file *source*; its agents are trusted from now on.
 
-    Before that *accept* is called with it, which may refuse it.
-    The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
-    the file's path, for its includes; without *path* it can include nothing. Putting the same file
-    again changes nothing; a changed file, or changed included files, add a version.
+    *accept* is called with it before that, and may refuse it. The relative paths in its agents are
+    those of *workdir*, by default the caller's directory. *path* is the file's path, for its
+    includes; without *path* it can include nothing. Putting the same file again changes nothing; a
+    changed file, or changed included files, add a version.
     """
     includes = includes_beside(path)
     outside = outside_of(path, find_used(store, caller.cwd))
