@@ -149,11 +149,7 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
-        if move.problem is not None and status == "ready":
-            from uwf_git.commands.inspect.list import view_problem  # noqa: PLC0415 (few threads are stuck)
-
-            held = view_problem(thread, status, move.problem)
-            document["heldBy"] = [*document.get("heldBy", []), held]
+        document |= _view_problem(document, move)
     meta = newest.payload.get("meta")
     has_joined = isinstance(meta, dict) and "branches" in meta
     if full or has_joined:
@@ -222,6 +218,15 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
         view["branchOf"] = trunk
     held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []
     return {**view, "heldBy": held} if held else view
+
+
+def _view_problem(document: dict[str, Any], move: NextMove) -> dict[str, Any]:
+    if move.problem is None or document["status"] != "ready":
+        return {}
+    from uwf_git.commands.inspect.list import view_problem  # noqa: PLC0415 (few threads are stuck)
+
+    held = view_problem(document["thread"], document["status"], move.problem)
+    return {"heldBy": [*document.get("heldBy", []), held]}
 
 
 def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:
