@@ -1,6 +1,7 @@
 """An agent whose engine was killed: the next engine enforces limits and takes its result."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -78,6 +79,19 @@ def test_time_counts_from_the_beginning_of_the_agent(world: World) -> None:
     os.utime(pid, (began_s, began_s))
 
     assert failed(at) == "timed-out"
+
+
+def test_time_of_its_step_is_told_from_the_beginning_of_the_agent(world: World) -> None:
+    at = left_alone(world, f"{BEGUN}{UNTIL_GO}{RESULT}")
+    (pid,) = Path(world.store.local_path("run", at.thread)).glob("*/pid")
+    began_s = time.time() - 2000
+    os.utime(pid, (began_s, began_s))
+    (world.place / "go").touch()
+
+    engine = world.process("thread", "run", at.thread, "--until", "writer")
+    err = engine.communicate(timeout=LONGEST_S)[1].decode()
+
+    assert re.search(r"step 1 writer: .* \(20\d\d\.\d s\)", err), err
 
 
 @pytest.mark.parametrize("script", [SAID, STUBBORN + SAID])

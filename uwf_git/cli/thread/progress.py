@@ -172,6 +172,7 @@ class Progress:
         self._lines = Lines()
         self._names: dict[ThreadId, str] = {}
         self._since_ms: dict[ThreadId, int] = {}
+        self._took_ms: dict[ThreadId, int] = {}
 
     def tell(self, line: str) -> None:
         """Print a line."""
@@ -201,6 +202,8 @@ class Progress:
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
         played = self._play(turn)
+        if turn.answered is None:
+            self._took_ms[turn.thread] = played.duration_ms
         if played.left_running:
             self.tell(self._about(turn.thread, played.describe_left(turn.role)))
         return played
@@ -256,7 +259,9 @@ class Progress:
             yield log.add, self._at_work.tick
 
     def _on_step(self, stepped: ThreadResult) -> None:
-        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
+        gone_ms = self._session.now_ms() - self._since_ms.get(stepped.thread, 0)
+        # A driver that died may have begun the run.
+        seconds = max(gone_ms, self._took_ms.get(stepped.thread, 0)) / _MS
         line = _describe_step(stepped, seconds)
         if not line:
             follow_up_noted(self._store, self._session.environ, self._note)
