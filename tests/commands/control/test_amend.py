@@ -64,7 +64,9 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
         agents={"checker": "uwf-x --kind 1"},
         limits={},
         unbound=(),
+        missing=amended.missing,
     )
+    assert [roles for roles, _error in amended.missing] == [("checker",)]
     assert agents_of(world, thread) == {"writer": "nobody", "checker": "uwf-x --kind 1"}
     assert (snapshot.record.event, snapshot.record.depth) == ("amend", 0)
     assert (snapshot.subject, snapshot.body) == (
