@@ -148,8 +148,8 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
         document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
-        document |= _view_family(store, snapshot, present)
-        document |= _view_problem(document, move)
+        problem = move.problem if record.status == "ready" else None
+        document |= _view_family(store, snapshot, present, problem)
     meta = newest.payload.get("meta")
     has_joined = isinstance(meta, dict) and "branches" in meta
     if full or has_joined:
@@ -204,11 +204,22 @@ def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[st
     return step
 
 
-def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return the branches of a thread, its parent if it is a branch, and what holds it up."""
-    if present.split is None and snapshot.record.parent_thread is None:
+def _view_family(
+    store: Store, snapshot: Snapshot, present: ThreadState, problem: UwfError | None
+) -> dict[str, Any]:
+    """Return the branches of a thread, its parent if it is a branch, and what holds it up.
+
+    *problem* is why its own next role cannot be decided.
+    """
+    if present.split is None and snapshot.record.parent_thread is None and problem is None:
         return {}
-    from uwf_git.commands.inspect.list import count_rows, find_held_by, view_branches, view_urgent  # noqa: PLC0415 (few threads have branches)
+    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
+        count_rows,
+        find_held_by,
+        view_branches,
+        view_problem,
+        view_urgent,
+    )
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
@@ -217,16 +228,9 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if trunk is not None:
         view["branchOf"] = trunk
     held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []
+    if problem is not None:
+        held = [*held, view_problem(snapshot.record.thread, "ready", problem)]
     return {**view, "heldBy": held} if held else view
-
-
-def _view_problem(document: dict[str, Any], move: NextMove) -> dict[str, Any]:
-    if move.problem is None or document["status"] != "ready":
-        return {}
-    from uwf_git.commands.inspect.list import view_problem  # noqa: PLC0415 (few threads are stuck)
-
-    held = view_problem(document["thread"], document["status"], move.problem)
-    return {"heldBy": [*document.get("heldBy", []), held]}
 
 
 def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:
