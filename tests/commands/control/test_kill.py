@@ -7,7 +7,7 @@ import pytest
 from commands.forging import messages
 from commands.sharing import Site, hub, sites
 from commands.world import World, content_player, fails
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 
@@ -85,6 +85,8 @@ PATCHES = st.lists(
 
 
 @given(patches=PATCHES)
+# The third is the node of the first, whose keys are in another order.
+@example(patches=[{"b": 1, "c": 2}, {"b": None, "c": None}, {"c": 2, "b": 1}])
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

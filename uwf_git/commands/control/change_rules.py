@@ -133,12 +133,11 @@ def build_rule_change(
         binding={role: agent.hash for role, agent in agents.items()},
         limits=change.limits,
     )
+    signal = build_signal(change.action, timestamp=now, reason=change.reason, amendment=amendment)
     new = build_signalled(
         before,
         Cause(workflow_name=workflow.name),
-        signal=build_signal(
-            change.action, timestamp=now, reason=change.reason, amendment=amendment
-        ),
+        signal=snapshot.as_kept(signal),
         nodes=(*change.nodes, *agents.values()),
     )
     bound = {*new.present.binding, *change.played.agent_overrides}

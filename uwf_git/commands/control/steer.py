@@ -175,7 +175,8 @@ def patch_thread(
             if problem is not None:
                 raise _bad_patch(f"cannot be applied: {problem}")
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
-        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+        kept = snapshot.as_kept(signal)
+        return build_signalled(read_standing(snapshot), Cause(), signal=kept)
 
     return steer_thread(store, caller, text, build)
 

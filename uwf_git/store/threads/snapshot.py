@@ -103,6 +103,11 @@ class Snapshot(NamedTuple):
             raise MissingNode(name)
         return node
 
+    def as_kept(self, node: Node) -> Node:
+        """Return *node* with the order of keys that it is read with: its first blob is kept."""
+        kept = find_node(self.objects, self.nodes, node.hash)
+        return node if kept is None else node._replace(payload=kept.payload)
+
     def recorded_ms(self, node: Node) -> int:
         """Return when this was recorded; in the second in which *node* was made, the node's time.
 
