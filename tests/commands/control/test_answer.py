@@ -47,7 +47,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
@@ -212,8 +212,7 @@ def limit(world: World, thread: ThreadId, limits: dict[str, Any]) -> None:
 def amend(world: World, thread: ThreadId, amendment: Amendment, *nodes: Node) -> None:
     def plan(snapshot: Snapshot) -> NewCommit:
         signal = build_signal("amend", timestamp=world.caller.now_ms(), amendment=amendment)
-        before = read_standing(snapshot)
-        return build_signalled(before, Cause(), signal=signal, nodes=nodes)
+        return build_signalled(snapshot, Cause(), signal=signal, nodes=nodes)
 
     steer_thread(world.store, world.caller, thread, plan)
 

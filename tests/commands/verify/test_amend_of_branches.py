@@ -12,7 +12,7 @@ from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Action, Amendment, build_signal
-from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")
@@ -29,7 +29,7 @@ def forge(
         signal = build_signal(action, timestamp=world.caller.now_ms(), amendment=amendment)
         cause = Cause(workflow_name=snapshot.record.workflow_name)
         nodes = () if found is None else tuple(found.closure)
-        return build_signalled(read_standing(snapshot), cause, signal=signal, nodes=nodes)
+        return build_signalled(snapshot, cause, signal=signal, nodes=nodes)
 
     done = record_built(world.store, world.caller, thread, build)
     assert done.commit is not None

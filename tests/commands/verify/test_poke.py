@@ -53,7 +53,7 @@ def test_poke_that_comes_after_no_step_is_reported(world: World) -> None:
     def build(snapshot: Snapshot) -> NewCommit:
         standing = read_standing(snapshot)
         signal = build_signal("poke", timestamp=world.caller.now_ms())
-        return build_signalled(standing, Cause(back_to=standing), signal=signal)
+        return build_signalled(snapshot, Cause(back_to=standing), signal=signal)
 
     record_built(world.store, world.caller, thread, build)
 

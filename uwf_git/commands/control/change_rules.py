@@ -135,9 +135,9 @@ def build_rule_change(
     )
     signal = build_signal(change.action, timestamp=now, reason=change.reason, amendment=amendment)
     new = build_signalled(
-        before,
+        snapshot,
         Cause(workflow_name=workflow.name),
-        signal=snapshot.as_kept(signal),
+        signal=signal,
         nodes=(*change.nodes, *agents.values()),
     )
     bound = {*new.present.binding, *change.played.agent_overrides}
@@ -478,7 +478,7 @@ def _build_poke(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> 
         )
     before = _before_newest_step(store, snapshot)
     new = build_signalled(
-        read_standing(snapshot),
+        snapshot,
         Cause(back_to=read_standing(before)),
         signal=build_signal("poke", timestamp=caller.now_ms(), reason=hint),
         # The thread has this node already; record_next makes it head.json again.

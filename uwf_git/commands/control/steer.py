@@ -21,7 +21,7 @@ from uwf_git.commands.turn.branches import (
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result, read_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.errors import BadUsage
-from uwf_git.model.event_folds import Cause, Standing, merge_patch
+from uwf_git.model.event_folds import Cause, merge_patch
 from uwf_git.model.event_rules import event_of
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
@@ -73,10 +73,11 @@ def record_built(
 
 
 def build_signalled(
-    before: Standing, cause: Cause, *, signal: Node, nodes: tuple[Node, ...] = ()
+    snapshot: Snapshot, cause: Cause, *, signal: Node, nodes: tuple[Node, ...] = ()
 ) -> NewCommit:
-    event = event_of(signal.payload["action"])
-    return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))
+    event, kept = event_of(signal.payload["action"]), snapshot.as_kept(signal)
+    before = read_standing(snapshot)
+    return build_next(before, event, cause._replace(node=kept), nodes=(kept, *nodes))
 
 
 # `uwf thread resume`: end a pause, or the wait for the end of an agent's limit. Nothing runs.
@@ -100,7 +101,7 @@ def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") 
         if status != "paused" and not is_limited:
             raise _do_other(store, snapshot, f"is {status}, not paused")
         signal = build_signal("resume", timestamp=caller.now_ms(), reason=reason)
-        return build_signalled(before, Cause(), signal=signal)
+        return build_signalled(snapshot, Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)
 
@@ -120,7 +121,7 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         if status != "failed":
             raise _do_other(store, snapshot, f"is {status}, and has not failed")
         signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
-        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+        return build_signalled(snapshot, Cause(), signal=signal)
 
     thread = read_active(store, text)[0].thread
     _catch_up(store, thread)
@@ -175,8 +176,7 @@ def patch_thread(
             if problem is not None:
                 raise _bad_patch(f"cannot be applied: {problem}")
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
-        kept = snapshot.as_kept(signal)
-        return build_signalled(read_standing(snapshot), Cause(), signal=kept)
+        return build_signalled(snapshot, Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)
 
@@ -229,7 +229,7 @@ def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
     if snapshot.record.status == "paused":
         raise WrongStatus(snapshot, "is paused already", RESUME)
     signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
-    return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+    return build_signalled(snapshot, Cause(), signal=signal)
 
 
 def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:

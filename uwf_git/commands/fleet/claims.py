@@ -77,9 +77,9 @@ class Hub:
         claims: dict[ThreadId, Oid] = {}
 
         def choose(refs: dict[str, Oid]) -> FetchRequest:
-            going_on = list_claims(refs).keys() - list_ended_claims(refs).keys()
-            chosen = going_on if only is None else {only}
-            claims.update((each, o) for each, o in list_claims(refs).items() if each in chosen)
+            found = list_claims(refs)
+            chosen = found.keys() - list_ended_claims(refs).keys() if only is None else {only}
+            claims.update((each, o) for each, o in found.items() if each in chosen)
             return FetchRequest(list(dict.fromkeys(claims.values())), [])
 
         with receive_objects(self.store, read_fetch_limits(self.store.config)) as incoming:

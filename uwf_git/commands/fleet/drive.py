@@ -307,7 +307,6 @@ class _Driver:
                 is_idle = False
             is_first = False
             if is_idle and not self._request.follow:
-                self._drop_ended_claims()
                 return self._end()
             until = time.monotonic() + self._request.job.poll_s
             while time.monotonic() < until and not any(each.done() for each in self._pending):
@@ -363,6 +362,8 @@ class _Driver:
             will_go_on = True
             if self._has_room(found):
                 self._submit(found, dead.get(head.thread))
+        if not will_go_on:
+            self._drop_ended_claims(refs)
         return will_go_on or self._waits(heads)
 
     def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
@@ -377,11 +378,11 @@ class _Driver:
                 future.cancel()
                 del self._pending[future]
 
-    def _drop_ended_claims(self) -> None:
+    def _drop_ended_claims(self, refs: Mapping[str, Oid]) -> None:
         """Remove the claims that a dead machine has left on threads that have ended since."""
-        with suppress(RemoteFailed):
-            ended = list_ended_claims(self._hub.look())
-            if ended:
+        ended = list_ended_claims(refs)
+        if ended:
+            with suppress(RemoteFailed):
                 self._hub.swap({each: (oid, None) for each, oid in ended.items()})
 
     def _find_new(self, head: Head) -> Runnable | None:
