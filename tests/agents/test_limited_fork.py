@@ -238,6 +238,35 @@ def test_an_interrupt_waits_for_the_child_and_is_the_parents_alone() -> None:
     assert run_limited(lambda: os.kill(os.getpid(), signal.SIGINT) or "done") == "done"  # type: ignore[func-returns-value]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_another_thread_takes_waits_for_the_child_too(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def take() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        signal.raise_signal(number)
+
+    def fork_and_be_asked() -> int:
+        child = fork()
+        if child:
+            thread = threading.Thread(target=take)
+            thread.start()
+            thread.join()
+        return child
+
+    fork, ended = os.fork, []
+    monkeypatch.setattr(os, "fork", fork_and_be_asked)
+    old = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ended.append(run_limited(lambda: 7))
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, old)
+    assert ended == []
+    assert number not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def test_a_parent_that_lets_the_kernel_reap_gets_its_answer_too() -> None:
     old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:

@@ -1,9 +1,9 @@
 """Limited runs: untrusted work in a forked child with limits on time, memory and answer size.
 
 A fork, because nothing inside one Python process stops `"x" * 10**9` or a regular expression that
-backtracks for ever (FACTS 8). Memory is limited on Linux only, where /proc tells its use. Without
-fork (Windows) the work runs here, without limits. The child has one thread: work that waits for a
-lock which another thread held at the fork ends at the time limit. No child outlives the call.
+backtracks for ever (FACTS 8). Memory is limited on Linux only, where /proc tells its use. The child
+has one thread: work that waits for a lock which another thread held at the fork ends at the time
+limit. No child outlives the call.
 """
 
 import contextlib
@@ -23,11 +23,9 @@ from typing import Any, Literal, NamedTuple, NoReturn, cast
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 
-try:
+# Windows has none; there the first lock says that uwf runs in WSL.
+with contextlib.suppress(ImportError):
     import resource
-except ImportError:  # pragma: no cover (Windows: no limits, and no fork that would need them)
-    # A module by type; None says that it is not there.
-    resource = None  # type: ignore[assignment]
 
 _MIB = 1024 * 1024
 
@@ -125,8 +123,6 @@ def run_limited(
     LimitedRunDied without an answer; LimitedRunBug for another exception, or an answer that is not
     JSON.
     """
-    if not hasattr(os, "fork"):
-        return _run_unlimited(work, limits, what)
     with _signals_blocked() as blocked:
         reading, writing = os.pipe()
         try:
@@ -142,23 +138,29 @@ def run_limited(
     return _judge(ending, limits, what)
 
 
-def _run_unlimited(work: Callable[[], Any], limits: RunLimits, what: str) -> Any:
-    try:
-        return json.loads(json.dumps(work()))
-    except MemoryError:
-        raise LimitHit(what, "memory", limits) from None
-
-
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[set[int]]:
     """Block signals until the child is gone; yield those that were blocked before.
 
-    Otherwise a Ctrl-C between fork and wait would leave a zombie. This takes two seconds at most.
+    Otherwise a Ctrl-C between fork and wait would leave a zombie. Another thread may take a signal
+    that is blocked here, and its handler would run in the main thread: there, handlers wait too.
+    This takes two seconds at most.
     """
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    handlers = {}
+    noted: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        before = {each: signal.getsignal(each) for each in signal.valid_signals()}
+        handlers = {each: handler for each, handler in before.items() if callable(handler)}
     try:
+        for number in handlers:
+            signal.signal(number, lambda number, _frame: noted.append(number))
         yield {int(each) for each in blocked}
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for noted_one in noted:
+            signal.raise_signal(noted_one)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 

@@ -36,7 +36,7 @@ from uwf_git.model.text import visible_block
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
 
-_HOW = DriveOptions(None, trust=False, wait=False, stream=False, background=False, timestamps=False)
+_HOW = DriveOptions()
 
 
 @verb(

@@ -91,7 +91,7 @@ def work_command(  # noqa: PLR0913 (its options)
     hub = with_whole_path(hub, relative_to=session.cwd)
     job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project or "")
     at = open_worker(job, session.environ)
-    how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)
+    how = DriveOptions(trust=trust, wait=wait)
     try:
         drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
     except Refused as error:

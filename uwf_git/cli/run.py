@@ -56,10 +56,7 @@ def command(  # noqa: PLR0913 (its options)
     A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
     thread run`.
     """
-    elsewhere = DriveOptions(
-        None, how.trust, how.wait, stream=False, background=False, timestamps=False
-    )
-    if address is not None and how != elsewhere:
+    if address is not None and how._replace(trust=False, wait=False) != DriveOptions():
         raise click.UsageError(
             "--on goes without --until, --jobs, --background, --stream, --claim and --timestamps"
         )

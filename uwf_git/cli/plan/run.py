@@ -62,7 +62,7 @@ PLAN_EXITS = {
 }
 
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
-_HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False, timestamps=False)
+_HOW = DriveOptions(stream=True)
 _NOWHERE = {"address": None, "port": None}
 _STOPPED = "stopped"
 

@@ -61,12 +61,12 @@ DRIVE_EXITS = {
 class DriveOptions(NamedTuple):
     """The options of a drive."""
 
-    until: str | None
-    trust: bool
-    wait: bool
-    stream: bool
-    background: bool
-    timestamps: bool
+    until: str | None = None
+    trust: bool = False
+    wait: bool = False
+    stream: bool = False
+    background: bool = False
+    timestamps: bool = False
     jobs: int = 4
     """How many branches are at work at once."""
 
