@@ -110,6 +110,7 @@ FILES = {
         "commands/step/test_flow_policies.py",
         "commands/test_verbs_by_chance.py",
         "engine/javascript/test_budget.py",
+        "library/test_any_history.py",
         "library/test_handle.py",
         "agentkit/adapters/test_check.py",
         "agentkit/adapters/test_laws_of_adapters.py",
