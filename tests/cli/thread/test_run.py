@@ -138,6 +138,21 @@ def test_thread_without_a_next_role_is_told_and_is_exit_1(uwf: Uwf) -> None:
     assert text.count("meta.text > 3") == 1
 
 
+def test_branch_without_a_next_step_is_told_and_is_exit_1(uwf: Uwf) -> None:
+    nodes = '[{type: agent, agentId: a}, {type: agent, agentId: a, input: "${state.n.m.o}"}]'
+    stuck = (
+        f"name: stuck\nroot: {{type: parallel, nodes: [{{type: sequential, nodes: {nodes}}}]}}\n"
+    )
+    uwf("run", uwf.file(stuck, name="stuck.yaml"), "--agent", uwf.agent("echo {}"), "-p", "Do it.")
+
+    ran = uwf("thread", "wait", "@")
+
+    (row,) = json.loads(ran.out)
+    assert (ran.status, row["status"], row["branches"]) == (1, "split", {"ready": 1})
+    assert row["heldBy"] == uwf.json("thread", "show", "@")["heldBy"]
+    assert row["heldBy"][0]["error"].startswith("expression `${state.n.m.o}` failed")
+
+
 @pytest.mark.parametrize(
     ("ends", "status"),
     [(["killed"], 1), (["failed"], 3), (["ready", "killed"], 1), (["killed", "failed"], 3)],

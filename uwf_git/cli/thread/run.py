@@ -26,7 +26,7 @@ from uwf_git.commands.drive.background import (
     wait_for_threads,
 )
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
-from uwf_git.commands.inspect.list import count_branches, view_problem, view_urgent
+from uwf_git.commands.inspect.list import count_branches, is_stuck, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
@@ -352,7 +352,7 @@ _SECONDS.name = "number of seconds"
     exits={
         0: "all have stopped, and none failed or was killed",
         1: "a thread was killed, does not exist, waits for this very command, or is stuck: its "
-        "next role cannot be decided",
+        "next step or that of a branch cannot be decided",
         3: "an agent of a thread or of a branch failed, after its retries",
         4: "the timeout is over, and a thread is still running",
     },
@@ -371,7 +371,8 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
     ready and not being driven or stepped. An agent whose engine was killed is a process at work,
     and so is whatever works on a branch of the thread.
     The result has a row for each thread, in the order in which they stopped; after a timeout, only
-    for the threads that stopped. The row of a split thread counts its branches by status.
+    for the threads that stopped. The row of a split thread counts its branches by status, and tells
+    what holds it up (`heldBy`).
     """
     rows: list[AtRest] = []
     store = session.open_store()
@@ -385,7 +386,7 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
             note_next(session, store, row.thread, is_called=True)
     # A branch that was killed was given up: its thread goes on.
     ends: set[str] = {"failed" if "failed" in row.branches else row.status for row in rows}
-    ends |= {"stuck" for row in rows if row.problem is not None}
+    ends |= {"stuck" for row in rows if any(map(is_stuck, row.held))}
     for status, exit_status in _STATUSES:
         if status in ends:
             raise click.exceptions.Exit(exit_status)
@@ -397,6 +398,6 @@ def _row(rest: AtRest) -> dict[str, Any]:
         row |= {"branches": dict(rest.branches), **view_urgent(rest.status, rest.branches)}
     if rest.waiting is not None:
         row["waiting"] = waiting_document(rest.waiting)
-    if rest.problem is not None:
-        row["heldBy"] = [view_problem(rest.thread, rest.status, rest.problem)]
+    if rest.held:
+        row["heldBy"] = rest.held
     return row

@@ -7,19 +7,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.agents.group import Detached, DetachRequest, spawn_detached
 from uwf_git.commands.agent_run.running import is_any_at_work, refuse_inside
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.list import count_branches
+from uwf_git.commands.inspect.list import count_rows, find_held_by, view_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.branches import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.debug_log import debug
-from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged, UwfError
+from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
@@ -226,7 +225,6 @@ def wait_in_status(
 # A look takes no lock, creates no file, and reads no object unless the thread is at rest, or
 # another one is at work that may be a branch of it.
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
 _FIRST_TICK_S = 0.05
 _LONGEST_PAUSE_S = 0.5
 _GROWTH = 1.5
@@ -253,11 +251,11 @@ class AtRest(NamedTuple):
     head: NodeHash
     status: Status
     waiting: Waiting | None
-    branches: Mapping[str, int] = _NOTHING
+    branches: Mapping[str, int]
     """How many branches have which status, of a thread that has split."""
 
-    problem: UwfError | None = None
-    """Why the next role cannot be decided."""
+    held: Sequence[dict[str, Any]]
+    """What keeps it from going on, of a thread that has split or whose next role is undecided."""
 
 
 class WaitRequest(NamedTuple):
@@ -309,7 +307,10 @@ def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]
     snapshot = read_snapshot(store, head.commit)
     record = snapshot.record
     waiting = snapshot.get_present().waiting if record.status == "waiting" else None
-    branches = count_branches(store, snapshot) if record.status == "split" else _NOTHING
+    branches = view_branches(store, snapshot) if record.status == "split" else []
+    counts = count_rows(branches)
     problem = find_next_move(snapshot).problem if record.status == "ready" else None
-    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, branches, problem))
+    is_held = branches or problem is not None
+    held = find_held_by(store, snapshot, branches, problem) if is_held else []
+    on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, counts, held))
     return True

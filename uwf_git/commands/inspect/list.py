@@ -168,12 +168,12 @@ def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def find_held_by(
-    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]], problem: UwfError | None
 ) -> list[dict[str, Any]]:
     """Return what keeps the thread at *tip* from going on.
 
-    A thread around it, a branch that needs somebody, a limit, or branches that cannot be joined.
-    *branches* come from ``view_branches``.
+    A thread around it, a branch that needs somebody, a limit, branches that cannot be joined, or
+    *problem*, why its own next role cannot be decided. *branches* come from ``view_branches``.
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
@@ -192,7 +192,13 @@ def find_held_by(
         *_find_undecided(store, branches),
         *_find_limit(store, tip, branches),
         *_find_conflicts(store, tip, branches),
+        *([view_problem(tip.record.thread, "ready", problem)] if problem is not None else []),
     ]
+
+
+def is_stuck(held: dict[str, Any]) -> bool:
+    """Tell whether *held*, one row of ``find_held_by``, is a step that cannot be decided."""
+    return "error" in held and held["status"] in {"ready", "split"}
 
 
 def _find_conflicts(

@@ -217,7 +217,6 @@ def _view_family(
         count_rows,
         find_held_by,
         view_branches,
-        view_problem,
         view_urgent,
     )
 
@@ -227,9 +226,7 @@ def _view_family(
     trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk
-    held = find_held_by(store, snapshot, branches) if branches or trunk is not None else []
-    if problem is not None:
-        held = [*held, view_problem(snapshot.record.thread, "ready", problem)]
+    held = find_held_by(store, snapshot, branches, problem)
     return {**view, "heldBy": held} if held else view
 
 
