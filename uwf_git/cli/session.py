@@ -311,7 +311,7 @@ class Session(NamedTuple):
 
 
 # `uwf init PATH` names its store itself.
-_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))uwf (?!init )")
+_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))(uwf|json-cas) (?!init )")
 _TYPED_STORE = ContextVar("_TYPED_STORE", default="")
 
 
@@ -324,8 +324,8 @@ def with_typed_store(text: str) -> str:
     """Return *text*, in which the commands that it advises name the store that --repo named."""
     if not _TYPED_STORE.get():
         return text
-    named = f"uwf --repo {shlex.quote(_TYPED_STORE.get())} "
-    return _ADVISED.sub(lambda _found: named, text)
+    named = f" --repo {shlex.quote(_TYPED_STORE.get())} "
+    return _ADVISED.sub(lambda found: found[1] + named, text)
 
 
 def read_session(environ: Mapping[str, str]) -> Session:

@@ -16,12 +16,14 @@ from uwf_git.cli.session import (
     ReaderGone,
     Session,
     hold_standard_streams,
+    note_typed_store,
     read_session,
     stderr_size,
     stdout_is_utf8,
     stdout_size,
     wait_for_reader,
     wants_colour,
+    with_typed_store,
     write_stderr,
     write_stdout,
 )
@@ -305,3 +307,10 @@ def test_reader_that_leaves_while_it_is_waited_for_is_noticed(
         os.close(reading)
         with pytest.raises(ReaderGone):
             wait_for_reader(60)
+
+
+def test_what_is_advised_of_nodes_names_the_store_too() -> None:
+    note_typed_store("a b.git")
+    advised = with_typed_store("`json-cas get X` shows it; `uwf init c.git` makes one")
+    note_typed_store("")
+    assert advised == "`json-cas --repo 'a b.git' get X` shows it; `uwf init c.git` makes one"

@@ -83,8 +83,9 @@ def test_the_default_is_the_only_one_else_origin(store: Store, tmp_path: Path) -
     add_remote(store, "origin", "c.git", cwd=str(tmp_path))
     assert choose_remote(store.config, None).name == "origin"
     assert choose_remote(store.config, "a").name == "a"
-    with refuses("no-such-remote", match="there is no remote c"):
+    with refuses("no-such-remote", match="there is no remote c") as unknown:
         choose_remote(store.config, "c")
+    assert "there are a, b, origin; a thread's name comes after" in (unknown.value.hint or "")
 
 
 def test_a_project_s_own_remotes_count_only_where_no_other_was_added(

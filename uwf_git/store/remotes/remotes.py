@@ -232,7 +232,8 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
 def _no_such_remote(name: str, known: list[str]) -> Refused:
     shown = name[:60] if name.isprintable() and name else repr(name[:60])
-    there_are = f"there are {', '.join(known)}" if known else "there is none yet"
+    named = f"there are {', '.join(known)}; a thread's name comes after one of them"
+    there_are = named if known else "there is none yet"
     return Refused(
         f"there is no remote {shown}",
         code="no-such-remote",
