@@ -88,6 +88,8 @@ def test_what_was_not_used_for_a_day_goes(project: Path) -> None:
     for name in ("old", "young"):
         (folder / name / "info").mkdir(parents=True)
     os.utime(folder / "old", (1, 1))
+    # As what another process takes away while the folder is listed.
+    (folder / "going").symlink_to("gone")
 
     with fenced(os.environ, Place(own)) as environment:
         used = Path(environment["GIT_DIR"])
@@ -95,7 +97,7 @@ def test_what_was_not_used_for_a_day_goes(project: Path) -> None:
     with fenced(os.environ, Place(own)) as environment:
         assert environment["GIT_DIR"] == str(used)
 
-    assert sorted(os.listdir(folder)) == sorted([used.name, "young"])
+    assert sorted(os.listdir(folder)) == sorted([used.name, "going", "young"])
     assert used.stat().st_mtime > 1
 
 

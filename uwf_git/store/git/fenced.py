@@ -288,8 +288,10 @@ def _sweep(parent: str) -> None:
     os.makedirs(parent, mode=0o700, exist_ok=True)
     with os.scandir(parent) as entries:
         for each in entries:
-            if each.stat().st_mtime < time.time() - _FORGOTTEN_S:
-                shutil.rmtree(each.path, ignore_errors=True)
+            # Suppressed: another process sweeps too, or has named what it was making.
+            with suppress(FileNotFoundError):
+                if each.stat().st_mtime < time.time() - _FORGOTTEN_S:
+                    shutil.rmtree(each.path, ignore_errors=True)
 
 
 def _list_files(common: str, place: Place) -> dict[str, bytes]:
