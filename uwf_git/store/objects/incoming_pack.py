@@ -16,7 +16,12 @@ from dulwich.pack import PackFileDisappeared, apply_delta
 
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
-from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
+from uwf_git.store.objects.objects import (
+    DurableObjects,
+    ObjectStore,
+    damaged_object,
+    disk_places,
+)
 from uwf_git.store.objects.pack_file import (
     LONGEST_CHAIN,
     OFS_DELTA,
@@ -162,6 +167,9 @@ class LimitedObjects:
     def _check_size(self, name: ObjectID) -> None:
         size = find_size(self._objects, name)
         if size is None:
+            # git takes packs in which only unfolding an object tells how large it is.
+            if name in self._objects:
+                raise damaged_object(name, "cannot be read: it does not say how large it is")
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
