@@ -24,6 +24,7 @@ from uwf_git.store.remotes.incoming import (
     build_parcel,
     copy_objects,
     hold_blobs,
+    mapped_bytes,
     name_blob,
     open_received,
     read_fetch_limits,
@@ -118,6 +119,13 @@ def test_the_parcel_of_a_blob_has_gits_name_for_it() -> None:
     assert name_blob(content) == parcel.changes["refs/claims/A"]
     (needed,) = parcel.objects
     assert hold_blobs([content])[needed].as_raw_string() == content
+
+
+def test_a_pack_that_goes_while_the_others_are_measured_does_not_count(store: Store) -> None:
+    folder = Path(store.path, "objects", "pack")
+    (folder / "a.pack").write_bytes(bytes(100))
+    (folder / "b.pack").symlink_to("gone")
+    assert mapped_bytes(store.objects) == 100
 
 
 def limits(**values: str) -> ReceiveLimits:
