@@ -7,7 +7,8 @@ reflogs, so a history that was rewritten here shows only against what a remote l
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from contextlib import suppress
+from itertools import chain, islice, pairwise
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
@@ -26,7 +27,7 @@ from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
 from uwf_git.store.threads.history import KEPT, list_preserved, list_preserved_threads, walk_history
-from uwf_git.store.threads.snapshot import Snapshot, read_at
+from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.workflows import WORKFLOWS, list_names
 
 # Find the refs to verify, and their order.
@@ -153,7 +154,12 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
     for target in targets:
         if target.kind not in {"active", "archive"} or target.tip is None:
             continue
-        steps = [each for each in walk_history(store, target.tip) if each.record.files is not None]
+        steps: list[tuple[Snapshot, Oid]] = []
+        # Where the history breaks off is told by ``verify``.
+        with suppress(StoreDamaged):
+            for step, before in pairwise(walk_history(store, target.tip)):
+                if step.record.files is not None:
+                    steps.append((step, before.turn_start))
         if not steps:
             continue
         chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
@@ -164,8 +170,8 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
             yield False, Finding(told, hint, target.ref)
             continue
         places = {made.commit: number for number, made in enumerate(log)}
-        for step in steps:
-            problem = _find_problem(step, log, places)
+        for step, turn in steps:
+            problem = _find_problem(step, turn, log, places)
             if problem is not None:
                 files = f"{step.record.files} of {chain.ref} in {chain.worktree}"
                 told = f"a {step.record.event} names the files {files}, {problem}"
@@ -173,14 +179,13 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
                 yield True, Finding(told, hint, target.ref, step.commit.oid)
 
 
-def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> str | None:
+def _find_problem(step: Snapshot, turn: Oid, log: list[Made], places: dict[str, int]) -> str | None:
     before, _, after = (step.record.files or "").partition("..")
     if before not in places or after not in places:
         return "which are not both there"
     if places[before] <= places[after]:
         return "which are in another order there"
     made = log[places[after]]
-    turn = read_at(step.objects, step.commit.parents[0]).turn_start
     if (made.thread, made.after) != (step.record.thread, turn):
         return f"but {after} was made by another turn"
     return None
