@@ -5,9 +5,9 @@ import os
 import re
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, ShaFile, Tree, hex_to_sha
@@ -230,28 +230,27 @@ class BadObjectFile(NamedTuple):
 
 
 def check_object_files(objects: str) -> Iterator[BadObjectFile]:
-    yield from _check_loose(objects)
-    for folder in ("pack", "info", "info/commit-graphs"):
-        for file in _list(os.path.join(objects, folder)):
-            name = f"{folder}/{file}"
-            try:
-                problem = _find_problem(os.path.join(objects, name))
-            except FileNotFoundError:
-                continue  # git has repacked since
-            if problem is not None:
-                yield BadObjectFile(name, problem, _PACK if name.endswith(".pack") else _REBUILT)
-
-
-def _check_loose(objects: str) -> Iterator[BadObjectFile]:
     for folder in filter(_FOLDER.fullmatch, _list(objects)):
         for file in filter(_FILE.fullmatch, _list(os.path.join(objects, folder))):
-            try:
-                with open(os.path.join(objects, folder, file), "rb") as opened:
-                    problem = _find_loose_problem(opened, folder + file)
-            except FileNotFoundError:
-                continue
-            if problem is not None:
-                yield BadObjectFile(f"{folder}/{file}", problem, BROKEN.format(folder, file))
+            hint = BROKEN.format(folder, file)
+            yield from _check(objects, f"{folder}/{file}", _find_loose_problem, hint)
+    for folder in ("pack", "info", "info/commit-graphs"):
+        for file in _list(os.path.join(objects, folder)):
+            hint = _PACK if file.endswith(".pack") else _REBUILT
+            yield from _check(objects, f"{folder}/{file}", _find_problem, hint)
+
+
+def _check(
+    objects: str, name: str, find_problem: Callable[[str], str | None], hint: str
+) -> Iterator[BadObjectFile]:
+    try:
+        problem = find_problem(os.path.join(objects, name))
+    except FileNotFoundError:
+        return  # git has repacked since
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    if problem is not None:
+        yield BadObjectFile(name, problem, hint)
 
 
 def _list(folder: str) -> list[str]:
@@ -263,18 +262,20 @@ def _list(folder: str) -> list[str]:
         return []
 
 
-def _find_loose_problem(file: BinaryIO, oid: str) -> str | None:
+def _find_loose_problem(path: str) -> str | None:
+    oid = "".join(path.split(os.sep)[-2:])
     stream, digest = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False)
     try:
-        while not stream.eof:
-            more = stream.unconsumed_tail or file.read(_PIECE)
-            if not more:
-                return "is cut short"
-            digest.update(stream.decompress(more, _PIECE))
+        with open(path, "rb") as file:
+            while not stream.eof:
+                more = stream.unconsumed_tail or file.read(_PIECE)
+                if not more:
+                    return "is cut short"
+                digest.update(stream.decompress(more, _PIECE))
+            if stream.unused_data or file.read(1):
+                return "has garbage behind the object"
     except zlib.error as error:
         return f"cannot be unpacked: {error}"
-    if stream.unused_data or file.read(1):
-        return "has garbage behind the object"
     return None if digest.hexdigest() == oid else f"holds the object {digest.hexdigest()}"
 
 
