@@ -518,7 +518,7 @@ def _run(
 
 def _has_large_packs(store: Store, large_bytes: int) -> bool:
     folder = os.path.join(store.path, _PACKS)
-    packs = (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(PACK))
+    packs = (os.path.join(folder, name) for name in list_names(folder) if name.endswith(PACK))
     # One may be united in this moment.
     with suppress(FileNotFoundError):
         return any(os.stat(path).st_size >= large_bytes for path in packs)

@@ -18,7 +18,13 @@ from dulwich.refs import Ref, check_ref_format
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import TEMPORARY, read_if_there, remove_file, replace_file
+from uwf_git.store.disk.durable import (
+    TEMPORARY,
+    list_names,
+    read_if_there,
+    remove_file,
+    replace_file,
+)
 from uwf_git.store.disk.locks import (
     PACKED_REFS,
     RefLocked,
@@ -382,10 +388,11 @@ def remove_stale_packs(store: Store) -> int:
     """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
-    kept = [entry.path for entry in os.scandir(folder) if entry.name.endswith(KEEP)]
+    packs = _entries(folder)
+    kept = [entry.path for entry in packs if entry.name.endswith(KEEP)]
     removed = sum(map(remove_dead_keep, kept))
-    stale = [entry.path for entry in os.scandir(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
-    stale += [entry.path for entry in os.scandir(folder) if _is_stale(entry, _UNFINISHED)]
+    stale = [entry.path for entry in _entries(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
+    stale += [entry.path for entry in packs if _is_stale(entry, _UNFINISHED)]
     stale += _without_index(folder)
     for path in stale:
         remove_file(path)
@@ -394,7 +401,7 @@ def remove_stale_packs(store: Store) -> int:
 
 def _without_index(folder: str) -> Iterator[str]:
     """Yield the packs that uwf wrote or united and that nobody can read, if they are old."""
-    names = set(os.listdir(folder))
+    names = set(list_names(folder))
     for name in sorted(names):
         stem, ending = os.path.splitext(name)
         path = os.path.join(folder, name)
