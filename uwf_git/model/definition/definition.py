@@ -356,6 +356,22 @@ FindUsed = Callable[[str], "UsedWorkflow | str"]
 """Find the workflow that a flow names; a text says why there is none."""
 
 
+def find_contained(find_used: FindUsed, named: str, *, by: str) -> UsedWorkflow | str:
+    """Return the workflow *named*, which the workflow *by* is to contain, or why it cannot."""
+    if named == by:
+        return f"workflow {named} cannot contain itself"
+    found = find_used(named)
+    if isinstance(found, str):
+        return found
+    if by in found.list_names():
+        return f"workflow {by} cannot contain itself: {named} contains it"
+    try:
+        found.nesting()
+    except ValueError as error:
+        return f"workflow {named} cannot be read: {error}"
+    return found
+
+
 def not_checked(_text: FlowText) -> str | None:
     """Return None: nothing is known to be wrong with a text."""
     return None

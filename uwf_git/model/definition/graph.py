@@ -13,6 +13,7 @@ from uwf_git.model.definition.definition import (
     RoleDefinition,
     Surroundings,
     UsedWorkflow,
+    find_contained,
     find_nearest,
     shown,
     suggestion,
@@ -257,28 +258,15 @@ class _FlowReader:
 
     def _bind(self, path: DocumentPath, place: str) -> int:
         """Bind ``use`` to a stored workflow, and return how deep its threads nest."""
-        fields, path = self.nodes[place], (*path, "use")
+        fields = self.nodes[place]
         named = fields["use"]
-        if named == self._name:
-            self._findings.add(path, f"workflow {named} cannot contain itself")
-            return 0
-        found = self.used.get(named) or self._find_used(named)
+        found = self.used.get(named) or find_contained(self._find_used, named, by=self._name)
         if isinstance(found, str):
-            self._findings.add(path, found)
-            return 0
-        if self._name in found.list_names():
-            self._findings.add(
-                path, f"workflow {self._name} cannot contain itself: {named} contains it"
-            )
-            return 0
-        try:
-            nesting = found.nesting()
-        except ValueError as error:
-            self._findings.add(path, f"workflow {named} cannot be read: {error}")
+            self._findings.add((*path, "use"), found)
             return 0
         self.used[named] = found
         fields["workflow"] = reference(found.hash)
-        return nesting
+        return found.nesting()
 
     def _read_list(
         self, path: DocumentPath, key: str, value: Any, place: str, around: _Around

@@ -16,6 +16,7 @@ from uwf_git.model.definition.definition import (
     InvalidWorkflow,
     RoleDefinition,
     UsedWorkflow,
+    find_contained,
     not_checked,
     shown,
     suggestion,
@@ -408,16 +409,11 @@ def _find_used(
     if file.find_used is None:
         findings.add(path, "in a flow a node of type workflow runs another workflow")
         return None
-    found = file.find_used(named)
-    problem = found if isinstance(found, str) else None
-    if named == file.name:
-        problem = f"workflow {named} cannot contain itself"
-    elif not isinstance(found, str) and file.name in found.list_names():
-        problem = f"workflow {file.name} cannot contain itself: {named} contains it"
-    elif not isinstance(found, str) and found.nesting() >= MAX_NESTING:
-        problem = f"more than {MAX_NESTING} threads would lie in one another"
-    if problem is not None or isinstance(found, str):
-        findings.add(path, problem or "")
+    found = find_contained(file.find_used, named, by=file.name)
+    if isinstance(found, UsedWorkflow) and found.nesting() >= MAX_NESTING:
+        found = f"more than {MAX_NESTING} threads would lie in one another"
+    if isinstance(found, str):
+        findings.add(path, found)
         return None
     return found
 
