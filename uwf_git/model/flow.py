@@ -90,9 +90,9 @@ class FlowNode(NamedTuple):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        if self.kind != "agent":
-            return ()
-        return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
+        """Who acts here: who does the work, and who verifies it; also while the file is read."""
+        named = (self.fields.get("agentId"), self.verifier) if self.kind == "agent" else ()
+        return tuple(str(each) for each in named if each is not None)
 
     @property
     def literal_bound(self) -> int | None:

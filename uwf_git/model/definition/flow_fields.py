@@ -92,9 +92,10 @@ def _find_shared(
 def _files_of(flow: Flow, top: str, roles: Mapping[str, RoleDefinition]) -> set[str]:
     below = f"{top}/"
     agents = [
-        str(node.fields.get("agentId"))
+        agent
         for place, node in flow.nodes.items()
-        if node.kind == "agent" and (place == top or place.startswith(below))
+        if place == top or place.startswith(below)
+        for agent in node.roles
     ]
     files = (roles[agent].output_file for agent in agents if agent in roles)
     return {file for file in files if file is not None}

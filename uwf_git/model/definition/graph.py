@@ -80,7 +80,7 @@ def read_flow(
     flow = reader.build(language or LANGUAGES[0])
     warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
     check_shared_files(findings, flow, paths=reader.paths, roles=roles)
-    return FlowDefinition(reader.nodes, language, reader.list_used()), reader.build_roles(roles)
+    return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
 class AddedNodes(NamedTuple):
@@ -110,13 +110,23 @@ def read_added_nodes(
     for index, item in enumerate(value):
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
-    added = reader.build_roles(file.roles, known=flow.nodes)
     described = file.roles if file.has_words else {}
     whole = reader.build(flow.language)
+    everywhere = dict.fromkeys(whole.nodes, path) | reader.paths
+    check_shared_files(findings, whole, paths=everywhere, roles=file.roles)
     warn_of_flow(findings, whole, paths=reader.paths, roles=described)
     if container and whole.nodes[container].kind == "parallel":
         warn_of_branches(findings, path, whole, whole.nodes[container], described)
-    return AddedNodes(reader.nodes, reader.list_used(), added)
+    return AddedNodes(reader.nodes, reader.list_used(), _build_roles(whole, file.roles))
+
+
+def _build_roles(flow: Flow, roles: Container[str]) -> dict[str, RoleDefinition]:
+    """Return roles without words for the agents that are none of *roles*."""
+    return {
+        agent: RoleDefinition(agent, "", "", None, output_schema=True)
+        for agent in flow.roles
+        if agent not in roles
+    }
 
 
 class _FlowReader:
@@ -157,29 +167,14 @@ class _FlowReader:
         nodes = {node.hash: node for used in self.used.values() for node in used.nodes}
         return list(nodes.values())
 
-    def build_roles(
-        self, roles: Container[str], *, known: Container[str] = ()
-    ) -> dict[str, RoleDefinition]:
-        """Return roles without words for agents that are none of *roles*, but for *known* nodes."""
-        return {
-            agent: RoleDefinition(agent, "", "", None, output_schema=True)
-            for place, fields in self.nodes.items()
-            if place not in known
-            for agent in _list_agents(fields)
-            if agent not in roles
-        }
-
     def find_around(self, place: str) -> _Around:
         """Return what the known container at *place* and those around it mean for a node in it."""
-        names: tuple[str, ...] = ()
-        nesting = 0
         parts = place.split("/") if place else []
-        for count in range(1, len(parts) + 1):
-            fields = self.nodes["/".join(parts[:count])]
-            if _has_items(fields):
-                names = (*names, str(fields.get("as", "item")))
-            nesting += fields["type"] in SPLITTING
-        return _Around(names, nesting)
+        places = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        around = _Around()
+        for each in places:
+            around = _enter(around, self.nodes[each])
+        return around
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
         if not self._has_room(path, place):
@@ -244,17 +239,13 @@ class _FlowReader:
         self._ids[named] = place
 
     def _inside(self, path: DocumentPath, place: str, around: _Around) -> _Around:
-        fields = self.nodes[place]
-        names = around.names
-        if _has_items(fields):
-            names = (*names, str(fields.get("as", "item")))
-        nesting = around.nesting + (fields["type"] in SPLITTING)
-        inner = self._bind(path, place) if "use" in fields else 0
-        if nesting + inner > MAX_NESTING and around.nesting <= MAX_NESTING:
+        inside = _enter(around, self.nodes[place])
+        nesting = inside.nesting + (self._bind(path, place) if "use" in self.nodes[place] else 0)
+        if nesting > MAX_NESTING and around.nesting <= MAX_NESTING:
             self._findings.add(
-                path, f"{nesting + inner} threads would lie in one another; at most {MAX_NESTING}"
+                path, f"{nesting} threads would lie in one another; at most {MAX_NESTING}"
             )
-        return _Around(names, nesting)
+        return inside
 
     def _bind(self, path: DocumentPath, place: str) -> int:
         """Bind ``use`` to a stored workflow, and return how deep its threads nest."""
@@ -283,14 +274,12 @@ class _FlowReader:
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
 
 
-def _list_agents(fields: Mapping[str, Any]) -> list[str]:
-    """List the agents that act at a node: who does the work, and who verifies it."""
-    found = [fields.get("agentId"), fields.get("verifiedBy", {}).get("agentId")]
-    return [str(agent) for agent in found if agent is not None]
-
-
-def _has_items(fields: Mapping[str, Any]) -> bool:
-    return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
+def _enter(around: _Around, fields: Mapping[str, Any]) -> _Around:
+    """Return what is around the nodes in a container with *fields*."""
+    kind, names = fields["type"], around.names
+    if kind == "map" or (kind == "loop" and "over" in fields):
+        names = (*names, str(fields.get("as", "item")))
+    return _Around(names, around.nesting + (kind in SPLITTING))
 
 
 def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:

@@ -365,7 +365,9 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
 
 class Target(NamedTuple):
     name: str
-    roles: tuple[str, ...]
+    roles: Mapping[str, str | None]
+    """The output file of each role of the workflow."""
+
     flow: Flow
     container: str = ""
     """The place of the container; "" is the top, after the root."""
@@ -404,8 +406,11 @@ def read_flow_addition(
     roles = {}
     if named is not None:
         roles = read_roles(findings, named, check_schema=check_schema, file=around)
-    known = dict.fromkeys([*to.roles, *(named if isinstance(named, dict) else ())])
-    blank = {name: RoleDefinition(name, "", "", None, output_schema=True) for name in known}
+    known = {**to.roles, **dict.fromkeys(named if isinstance(named, dict) else ())}
+    blank = {
+        name: RoleDefinition(name, "", "", None, output_schema=True, output_file=output)
+        for name, output in known.items()
+    }
     file = FlowFile(to.name, to.flow.language, blank | roles, surroundings, bool(roles))
     added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
     overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added.roles])
