@@ -6,6 +6,7 @@ name, and old threads keep the old name: add a version, never edit a schema that
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -307,14 +308,8 @@ def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
 
 def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) -> Iterator[Node]:
     """Yield every node that the *roots* reach by types and references, breadth first, each once."""
-    known: dict[NodeHash, Node] = {}
+    load = cache(get_node)
     waiting = list(roots)
-
-    def load(name: NodeHash) -> Node:
-        if name not in known:
-            known[name] = get_node(name)
-        return known[name]
-
     given: set[NodeHash] = set()
     while waiting:
         name = waiting.pop(0)

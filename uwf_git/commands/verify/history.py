@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -235,7 +236,7 @@ def thread_of(view: CommitView) -> ThreadId | None:
 class KnownHeads:
     def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
         self._objects, self.find = objects, find
-        self._known: dict[Oid, bool] = {}
+        self._is_known = cache(self._find)
         self._trusted: set[Oid] = set()
 
     def trust(self, tip: Oid) -> None:
@@ -243,11 +244,7 @@ class KnownHeads:
         self._trusted.update(walk_back(self._objects, tip, (), self.has, self._trusted).commits)
 
     def has(self, oid: Oid) -> bool:
-        if oid in self._trusted:
-            return True
-        if oid not in self._known:
-            self._known[oid] = self._find(oid)
-        return self._known[oid]
+        return oid in self._trusted or self._is_known(oid)
 
     def _find(self, oid: Oid) -> bool:
         try:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID, Tree
@@ -242,7 +242,8 @@ class NodeLookup:
         self._opened: dict[str, tuple[NodeRoot, ...]] = {}
         # A walk from node to node stays in one thread: search the root of the last node first.
         self._last: tuple[NodeRoot, ...] = ()
-        self._types: dict[NodeHash, Node] = {}
+        # Types are few, and used again and again.
+        self.get_type = cache(self.get)
 
     def find(self, name: NodeHash) -> Node | None:
         """Return the node *name*, or None; built-in nodes are always found."""
@@ -261,13 +262,6 @@ class NodeLookup:
         if node is None:
             raise NoSuchNode(name)
         return node
-
-    def get_type(self, name: NodeHash) -> Node:
-        """Return the node *name* and remember it: types are few, and used again and again."""
-        known = self._types.get(name)
-        if known is None:
-            known = self._types[name] = self.get(name)
-        return known
 
     def list_references(self, node: Node) -> list[NodeHash]:
         """List the references of *node*: its type, then those in its payload.

@@ -22,7 +22,14 @@ from uwf_git.store.objects.commit import (
     read_raw_commit,
 )
 from uwf_git.store.objects.objects import BROKEN, ObjectStore
-from uwf_git.store.objects.pack_file import INDEX, REF_DELTA, UNUSUAL, Pack, find_pack_problem
+from uwf_git.store.objects.pack_file import (
+    INDEX,
+    REF_DELTA,
+    UNUSUAL,
+    ByteCache,
+    Pack,
+    find_pack_problem,
+)
 from uwf_git.store.oid import Oid
 
 if TYPE_CHECKING:
@@ -309,13 +316,13 @@ class RecentObjects:
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self._kept: dict[ObjectID, tuple[int, bytes]] = {}
+        self._kept: ByteCache[ObjectID, tuple[int, bytes]]
+        self._kept = ByteCache(_MOST_BYTES, largest=_LONGEST_BYTES)
         # Those of them that were asked for as trees: they are shared, so never modify one.
-        self._trees: dict[ObjectID, Tree] = {}
-        self._size_bytes = 0
+        self._trees: ByteCache[ObjectID, Tree] = ByteCache(_MOST_BYTES, largest=_LONGEST_BYTES)
 
     def __contains__(self, sha1: ObjectID) -> bool:
-        return sha1 in self._kept or sha1 in self._objects
+        return self._kept.get(sha1) is not None or sha1 in self._objects
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
         tree = self._trees.get(sha1)
@@ -324,11 +331,12 @@ class RecentObjects:
         kept = self._kept.get(sha1)
         if kept is None:
             found = self._objects[sha1]
-            self._keep(sha1, (found.type_num, found.as_raw_string()))
+            kept = found.type_num, found.as_raw_string()
+            self._keep(sha1, kept)
         else:
             found = ShaFile.from_raw_string(*kept, sha=sha1)
-        if isinstance(found, Tree) and sha1 in self._kept:
-            self._trees[sha1] = found
+        if isinstance(found, Tree):
+            self._trees.put(sha1, found, len(kept[1]) + _OBJECT_BYTES)
         return found
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
@@ -342,12 +350,4 @@ class RecentObjects:
         return self._objects.add_objects(objects)
 
     def _keep(self, oid: ObjectID, found: tuple[int, bytes]) -> None:
-        size_bytes = len(found[1])
-        if size_bytes > _LONGEST_BYTES:
-            return
-        self._size_bytes += size_bytes + _OBJECT_BYTES
-        if self._size_bytes > _MOST_BYTES:
-            self._kept.clear()
-            self._trees.clear()
-            self._size_bytes = size_bytes + _OBJECT_BYTES
-        self._kept[oid] = found
+        self._kept.put(oid, found, len(found[1]) + _OBJECT_BYTES)
