@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import PATTERN, NodeHash, is_node_hash
-from uwf_git.model.node import Node, build_node, build_self_typed_node
+from uwf_git.model.node import Node, build_node
 
 _SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
 _SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
@@ -583,7 +583,7 @@ _FLOW = _record(
     "language",
 )
 
-META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
+META_NODE: Node = build_node(None, META_SCHEMA, timestamp=0)
 
 
 def _schema_node(schema: dict[str, Any]) -> Node:
