@@ -18,7 +18,6 @@ from uwf_git.errors import Conflict, StoreFailed
 from uwf_git.model.text import render_time
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.durable import (
-    TEMPORARY,
     list_names,
     make_folder,
     remove_file,
@@ -363,7 +362,7 @@ def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator
     _break_own(lock, marker)
     # An empty lock is never renamed over its file, so it needs no fsync.
     durable = durable and bool(content)
-    temporary = write_temporary(markers(git_dir), content, prefix=TEMPORARY, durable=durable)
+    temporary = write_temporary(markers(git_dir), content, durable=durable)
     try:
         os.replace(temporary, marker)
         taken = _take_lockfile(marker, lock)

@@ -16,7 +16,7 @@ from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
 from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
-from uwf_git.store.git.config import GitConfig, find_program
+from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
 from uwf_git.store.objects.pack_writer import is_kept
@@ -343,7 +343,6 @@ _DAY_S = 24 * 3600
 _EXPIRE_S = 14 * _DAY_S
 # From its first object to its ref a step takes milliseconds, a large fetch minutes.
 _SHORTEST_EXPIRE_S = _DAY_S
-_SCALES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class Due(NamedTuple):
@@ -354,41 +353,28 @@ class Due(NamedTuple):
         return self.objects or self.refs
 
 
-class GcLimits(NamedTuple):
-    """How many unpacked objects and packs a store may have before gc packs them; 0: no limit."""
-
-    unpacked: int
-    packs: int
-
-
 def find_due(store: Store) -> Due:
     """Return which parts of *store* are due for packing.
 
     Objects that steps wrote are in small packs. Older stores have loose objects, whose number is
     estimated from one of their 256 folders, as git does.
     """
-    limits = read_gc_limits(store.config)
-    if not limits.unpacked:
+    # How many unpacked objects and packs a store may have before gc packs them; 0: no limit.
+    most_unpacked = read_count(store.config, "gc.auto", _MOST_UNPACKED)
+    most_packs = read_count(store.config, "gc.autoPackLimit", _MOST_PACKS)
+    if not most_unpacked:
         return Due(objects=False, refs=False)
     sample = sum(
         len(name) == _LOOSE_NAME_DIGITS for name in list_names(os.path.join(store.path, _SAMPLE))
     )
-    written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
-    is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
-    objects = is_full or 0 < limits.packs < _count_packs(store)
+    written = count_unpacked(os.path.join(store.path, _PACKS), up_to=most_unpacked)
+    is_full = sample > -(-most_unpacked // _FOLDERS) or written > most_unpacked
+    objects = is_full or 0 < most_packs < _count_packs(store)
     due = Due(
         objects, refs=len(list_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS
     )
     debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
-
-
-def read_gc_limits(config: GitConfig) -> GcLimits:
-    """Read ``gc.auto`` and ``gc.autoPackLimit``."""
-    return GcLimits(
-        _read_count(config, "gc.auto", _MOST_UNPACKED),
-        _read_count(config, "gc.autoPackLimit", _MOST_PACKS),
-    )
 
 
 def is_detached(config: GitConfig) -> bool:
@@ -416,9 +402,9 @@ def _parse_date(text: str, default: int) -> int:
     return default
 
 
-def _read_count(config: GitConfig, name: str, default: int) -> int:
+def read_count(config: GitConfig, name: str, default: int) -> int:
     match = re.fullmatch(r"\s*([-+]?[0-9]{1,9})([kmg]?)\s*", (config.get(name) or "").lower())
-    return max(int(match[1]) * _SCALES[match[2]], 0) if match else default
+    return max(int(match[1]) * SCALES[match[2]], 0) if match else default
 
 
 def _count_packs(store: Store) -> int:

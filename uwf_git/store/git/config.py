@@ -252,13 +252,13 @@ def _escaped(text: str) -> str:
 # Sizes as git config spells them: ``512``, ``64k``, ``32m``, ``1g``.
 
 _NUMBER = re.compile(r"([0-9]{1,15})([kmg]?)", re.IGNORECASE)
-_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+SCALES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def parse_size(text: str) -> int | None:
     """Return the number of bytes that *text* spells; None for any other text."""
     match = _NUMBER.fullmatch(text)
-    return None if match is None else int(match[1]) * _FACTORS[match[2].lower()]
+    return None if match is None else int(match[1]) * SCALES[match[2].lower()]
 
 
 # Read and write a git config file as git does: its includes, and which value counts.
@@ -381,15 +381,12 @@ def _read_text(path: str) -> str:
     return content.decode(errors="surrogateescape")
 
 
-def set_config(path: str, name: str, value: str) -> None:
-    _edit(path, name, value, keep=False)
-
-
 def add_config(path: str, name: str, value: str) -> None:
-    _edit(path, name, value, keep=True)
+    set_config(path, name, value, keep=True)
 
 
-def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
+def set_config(path: str, name: str, value: str, *, keep: bool = False) -> None:
+    """Write a setting into the file at *path*; its other values stay only with *keep*."""
     if "\0" in value:
         raise BadUsage(
             f"the value of {name} has a NUL, which git config cannot hold",
