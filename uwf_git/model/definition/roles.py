@@ -291,15 +291,12 @@ class RolesFile(NamedTuple):
     language: str = "javascript"
 
 
-_FLOW_FILE = RolesFile()
-
-
 def read_roles(
     findings: Findings,
     value: Any,
     *,
     check_schema: CheckSchema,
-    file: RolesFile = _FLOW_FILE,
+    file: RolesFile,
 ) -> dict[str, RoleDefinition]:
     """Read what is under ``roles``; a role with a problem is left out and reported."""
     path = ("roles",)

@@ -257,7 +257,7 @@ def read_addition(
     to: tuple[tuple[str, ...], Graph],
     check_condition: CheckCondition,
     check_schema: CheckSchema,
-    file: RolesFile | None = None,
+    file: RolesFile,
 ) -> Addition:
     """Read a file that adds roles and transitions to a workflow.
 
@@ -270,8 +270,7 @@ def read_addition(
     named = fields.get("roles")
     roles: dict[str, RoleDefinition] = {}
     if named is not None:
-        around = file or RolesFile("", Surroundings().find_used)
-        roles = read_roles(findings, named, check_schema=check_schema, file=around)
+        roles = read_roles(findings, named, check_schema=check_schema, file=file)
     added = list(named) if isinstance(named, dict) else []
     known = [*names, *(name for name in added if name not in names)]
     appended = _read_appended_graph(findings, fields, known, check_condition)
