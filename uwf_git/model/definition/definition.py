@@ -98,6 +98,14 @@ class Findings:
                 self.add((*path, key), f"unknown key {shown(key)}; {suggestion(key, known)}")
         return {key: value[key] for key in known if value.get(key) is not None}
 
+    def read_list(self, path: DocumentPath, value: Any, of: str) -> list[Any]:
+        """Return *value* if it is a list with items, which are *of*; else [], and add a finding."""
+        if isinstance(value, list) and value:
+            return value
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        self.add(path, f"must be a list of {of}, not {told}")
+        return []
+
     def read_text(self, path: DocumentPath, value: Any) -> str | None:
         """Return *value* if it is text; else None, and add a finding."""
         if isinstance(value, str):

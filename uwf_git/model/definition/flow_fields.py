@@ -18,7 +18,15 @@ from uwf_git.model.definition.definition import (
     yaml_kind,
 )
 from uwf_git.model.definition.roles import SENTINELS
-from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, SPLITTING, Flow, FlowNode, parent
+from uwf_git.model.flow import (
+    DEFAULT_BOUND,
+    LONGEST_TIMEOUT_MS,
+    NEEDED,
+    SPLITTING,
+    Flow,
+    FlowNode,
+    parent,
+)
 from uwf_git.model.workflow_name import check_name
 
 # Output files that branches would overwrite for one another: refused.
@@ -245,7 +253,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 _VERIFIER_KEYS = ("agentId", "when", "input", "output", "timeout", "inputFiles")
 POLICIES = ("error", "first", "last", "collect", "append")
-_NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
 CHOICES = {
     "onError": ("stop", "continue", "retry"),
     "onExhausted": ("stop", "continue"),
@@ -324,7 +331,7 @@ class FieldReader:
         self._names = names
         self._own = (str(fields.get("as", "item")),) if kind == "loop" and "over" in fields else ()
         self._worker = fields.get("agentId")
-        needed = _NEEDED.get(kind)
+        needed = NEEDED.get(kind)
         if needed is not None and needed not in fields:
             self._findings.add(path, f"{needed!r} is missing")
         if kind == "workflow" and fields.get("onError") == "retry":
@@ -453,13 +460,11 @@ class FieldReader:
         return is_right
 
     def _are_globs(self, path: DocumentPath, value: Any) -> bool:
-        if not isinstance(value, list) or not value:
-            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-            return self._add(path, f"must be a list of paths or patterns, not {told}")
-        places = [((*path, index), each) for index, each in enumerate(value)]
+        globs = self._findings.read_list(path, value, "paths or patterns")
+        places = [((*path, index), each) for index, each in enumerate(globs)]
         # A list: every one is to be reported.
         found = [self._is_label(*each) and self._is_template(*each) for each in places]
-        return all(found)
+        return bool(found) and all(found)
 
     def _is_expression(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, bool):

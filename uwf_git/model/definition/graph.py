@@ -36,8 +36,8 @@ from uwf_git.model.flow import (
     ROOT,
     SPLITTING,
     Flow,
-    FlowNode,
     level,
+    read_table,
 )
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import END, START, Transition
@@ -46,6 +46,7 @@ from uwf_git.model.workflow import END, START, Transition
 
 LANGUAGES = ("javascript", "jsonata")
 _LISTS = ("nodes", "else")
+_NODES = "containers and agents"
 
 
 class FlowFile(NamedTuple):
@@ -83,31 +84,20 @@ def read_flow(
     return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
-class AddedNodes(NamedTuple):
-    nodes: Mapping[str, Mapping[str, Any]]
-
-    used: Sequence[Node]
-    """The workflows that the new nodes run, each with all nodes that it reaches."""
-
-    roles: Mapping[str, RoleDefinition]
-
-
 def read_added_nodes(
     findings: Findings, path: DocumentPath, value: Any, *, file: FlowFile, to: tuple[Flow, str]
-) -> AddedNodes:
+) -> tuple[FlowDefinition, dict[str, RoleDefinition]]:
     """Read the list of nodes *value* at *path*, which go after the last node of a list of a flow.
 
-    *to* is the flow, and the place of a container in it; "" is the top, after the root. *file* has
-    the known roles.
+    Return the whole flow, and roles as ``read_flow`` does. *to* is the flow, and the place of a
+    container in it; "" is the top, after the root. *file* has the known roles.
     """
     flow, container = to
     reader = _FlowReader(findings, file.name, flow.language, file.surroundings)
     reader.know(flow)
-    if not reader.is_list(path, value):
-        return AddedNodes({}, (), {})
     first = len(flow.children(container)) if container else len(list(flow.list_from(ROOT)))
     around = reader.find_around(container)
-    for index, item in enumerate(value):
+    for index, item in enumerate(findings.read_list(path, value, _NODES)):
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
     described = file.roles if file.has_words else {}
@@ -117,7 +107,8 @@ def read_added_nodes(
     warn_of_flow(findings, whole, paths=reader.paths, roles=described)
     if container and whole.nodes[container].kind == "parallel":
         warn_of_branches(findings, path, whole, whole.nodes[container], described)
-    return AddedNodes(reader.nodes, reader.list_used(), _build_roles(whole, file.roles))
+    added = FlowDefinition(reader.nodes, file.language, reader.list_used())
+    return added, _build_roles(whole, file.roles)
 
 
 def _build_roles(flow: Flow, roles: Container[str]) -> dict[str, RoleDefinition]:
@@ -149,18 +140,7 @@ class _FlowReader:
                 self._ids[str(node.fields["id"])] = place
 
     def build(self, language: str) -> Flow:
-        nodes = {
-            place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
-            for place, fields in self.nodes.items()
-        }
-        return Flow(nodes, language)
-
-    def is_list(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, list) and value:
-            return True
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        self._findings.add(path, f"must be a list of containers and agents, not {told}")
-        return False
+        return Flow(read_table(self.nodes), language)
 
     def list_used(self) -> list[Node]:
         """List the nodes of the workflows that the nodes here run, each once."""
@@ -267,10 +247,8 @@ class _FlowReader:
                 self._findings.add(path, "'nodes' is missing: a list of what it runs")
             return
         path = (*path, key)
-        if not self.is_list(path, value):
-            return
         mark = "e" if key == "else" else ""
-        for index, item in enumerate(value):
+        for index, item in enumerate(self._findings.read_list(path, value, _NODES)):
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
 
 

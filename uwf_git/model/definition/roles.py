@@ -372,24 +372,18 @@ def _read_paths(
 ) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not value:
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        findings.add(path, f"must be a list of paths or patterns, not {told}")
-        return ()
-    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(value)]
+    paths = findings.read_list(path, value, "paths or patterns")
+    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(paths)]
     return tuple(each for each in read if each is not None)
 
 
 def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not value:
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        findings.add(path, f"must be a list of commands, not {told}")
-        return ()
-    if len(value) > MOST_CHECKS:
-        findings.add(path, f"has {len(value)} commands, of at most {MOST_CHECKS}")
-    read = [read_command(findings, (*path, index), each) for index, each in enumerate(value)]
+    commands = findings.read_list(path, value, "commands")
+    if len(commands) > MOST_CHECKS:
+        findings.add(path, f"has {len(commands)} commands, of at most {MOST_CHECKS}")
+    read = [read_command(findings, (*path, index), each) for index, each in enumerate(commands)]
     return tuple(each for each in read if each is not None)
 
 

@@ -36,7 +36,7 @@ from uwf_git.model.definition.roles import (
     read_overrides,
     read_roles,
 )
-from uwf_git.model.flow import HOLDING, Flow
+from uwf_git.model.flow import HOLDING, Flow, read_table
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.problem import Problem
@@ -410,17 +410,16 @@ def read_flow_addition(
         name: RoleDefinition(name, "", "", None, output_schema=True, output_file=output)
         for name, output in known.items()
     }
-    file = FlowFile(to.name, to.flow.language, blank | roles, surroundings, bool(roles))
-    added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
-    overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added.roles])
+    language = None if to.flow.language == LANGUAGES[0] else to.flow.language
+    file = FlowFile(to.name, language, blank | roles, surroundings, bool(roles))
+    flow, added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
+    overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added])
     findings.raise_if_any()
     depth = to.container.count("/") + 1 if to.container else 0
     labels = [
-        str(each.get("id") or each.get("name") or each.get("agentId") or each["type"])
-        for place, each in added.nodes.items()
+        node.label
+        for place, node in read_table(flow.nodes).items()
         if place not in to.flow.nodes and place.count("/") == depth
     ]
-    language = None if to.flow.language == "javascript" else to.flow.language
-    flow = FlowDefinition(added.nodes, language, added.used)
-    every = {**roles, **added.roles}
+    every = {**roles, **added}
     return Addition(every, tuple(labels), overrides, flow=flow, warnings=findings.warnings)
