@@ -62,7 +62,7 @@ def test_groups_of_events_are_read_from_the_table() -> None:
 
 def test_event_without_a_fold_follows_no_commit() -> None:
     with pytest.raises(ValueError, match="start"):
-        apply_event(BEGIN, "start")
+        apply_event(BEGIN, "start", Cause())
 
 
 def node_of(event: Event, number: int, kind: str) -> Node | None:

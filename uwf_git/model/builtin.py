@@ -90,21 +90,12 @@ def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
             yield target
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _collect(root, _each(_schemas_of_property, places, name), item)
+            inner = [each for place in places for each in _schemas_of_property(place, name)]
+            yield from _collect(root, inner, item)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _collect(root, _each(_schemas_of_item, places, index), item)
-
-
-def _each(
-    schemas_of: Callable[[dict[str, Any], Any], Iterator[Any]],
-    places: list[dict[str, Any]],
-    part: str | int,
-) -> list[Any]:
-    found: list[Any] = []
-    for place in places:
-        found += schemas_of(place, part)
-    return found
+            inner = [each for place in places for each in _schemas_of_item(place, index)]
+            yield from _collect(root, inner, item)
 
 
 def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:

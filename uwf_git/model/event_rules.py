@@ -166,10 +166,7 @@ def signal_of(record: TransitionRecord) -> NodeHash | None:
     return record.cause if record.event in SIGNALLED else None
 
 
-_NO_CAUSE = Cause()
-
-
-def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Standing:
+def apply_event(before: Standing, event: Event, cause: Cause) -> Standing:
     """Return where a thread stands after *event*."""
     fold = RULES[event].fold
     if fold is None:

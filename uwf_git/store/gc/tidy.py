@@ -5,9 +5,7 @@ import mmap
 import os
 import re
 import struct
-import sys
 import time
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -216,8 +214,8 @@ def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
     crcs_at = NAMES_AT + count * OID_BYTES
     offsets_at = crcs_at + count * _COUNT.size
     names = bytes(index[NAMES_AT:crcs_at])
-    crcs = _numbers(index[crcs_at:offsets_at])
-    offsets = _numbers(index[offsets_at : offsets_at + count * _COUNT.size])
+    crcs = struct.unpack_from(f">{count}I", index, crcs_at)
+    offsets = struct.unpack_from(f">{count}I", index, offsets_at)
     order = sorted(range(count), key=offsets.__getitem__)
     ends = [*(offsets[at] for at in order[1:]), len(content) - OID_BYTES]
     if count and offsets[order[0]] != _HEAD_BYTES:
@@ -228,13 +226,6 @@ def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
     ]
     is_whole = all(entry.content and entry.content[0] >> 4 & 7 in _WHOLE for entry in entries)
     return entries if is_whole else None
-
-
-def _numbers(content: memoryview) -> "array[int]":
-    numbers = array("I", bytes(content))
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return numbers
 
 
 def _is_sound(content: memoryview) -> bool:

@@ -461,13 +461,13 @@ def read_user_config(environ: Mapping[str, str]) -> GitConfig:
 
 
 def add_user_config(
-    git_dir: str, own: GitConfig, environ: Mapping[str, str], *, user: GitConfig | None = None
+    git_dir: str, own: GitConfig, environ: Mapping[str, str], *, user: GitConfig
 ) -> GitConfig:
     """Return all settings that git has in *git_dir*, whose own config file holds *own*.
 
-    *user* is what ``read_user_config`` returned, if it was called before.
+    *user* is what ``read_user_config`` returned.
     """
-    config = own.over(_read_user_files(environ) if user is None else user)
+    config = own.over(user)
     why = _why_only_git_knows(config, environ)
     if why is None and config.get_flag("extensions.worktreeConfig", default=False):
         why = "extensions.worktreeConfig is set"

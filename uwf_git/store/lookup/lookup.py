@@ -110,9 +110,7 @@ class NodeRoot(NamedTuple):
         yield from find_names(self.store.objects, self._folder(), prefix)
 
     def lists(self, name: NodeHash) -> bool:
-        with suppress(StoreDamaged):
-            return any(True for _name in self.names(name))
-        return False
+        return any(True for _name in self.list_readable(name))
 
     def list_readable(self, prefix: str) -> Iterator[NodeHash]:
         with suppress(StoreDamaged):
