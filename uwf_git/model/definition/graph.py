@@ -22,10 +22,8 @@ from uwf_git.model.definition.definition import (
 from uwf_git.model.definition.flow_fields import (
     KEYS,
     FieldReader,
-    check_shared_files,
+    FlowChecks,
     kinds_with,
-    warn_of_branches,
-    warn_of_flow,
 )
 from uwf_git.model.definition.roles import SENTINELS
 from uwf_git.model.flow import (
@@ -79,8 +77,9 @@ def read_flow(
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
     flow = reader.build(language or LANGUAGES[0])
-    warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
-    check_shared_files(findings, flow, paths=reader.paths, roles=roles)
+    checks = FlowChecks(findings, flow, roles)
+    checks.warn(reader.paths)
+    checks.check_files(reader.paths)
     return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
@@ -100,13 +99,13 @@ def read_added_nodes(
     for index, item in enumerate(findings.read_list(path, value, _NODES)):
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
-    described = file.roles if file.has_words else {}
     whole = reader.build(flow.language)
     everywhere = dict.fromkeys(whole.nodes, path) | reader.paths
-    check_shared_files(findings, whole, paths=everywhere, roles=file.roles)
-    warn_of_flow(findings, whole, paths=reader.paths, roles=described)
+    FlowChecks(findings, whole, file.roles).check_files(everywhere)
+    described = FlowChecks(findings, whole, file.roles if file.has_words else {})
+    described.warn(reader.paths)
     if container and whole.nodes[container].kind == "parallel":
-        warn_of_branches(findings, path, whole, whole.nodes[container], described)
+        described.warn_of_branches(path, whole.nodes[container])
     added = FlowDefinition(reader.nodes, file.language, reader.list_used())
     return added, _build_roles(whole, file.roles)
 
