@@ -55,6 +55,9 @@ def test_settings_that_were_kept_count_for_their_repository_alone(
     assert config(at, "core.editor") == config(at, "include.path") == ""
     assert config(at._replace(kept=Kept("elsewhere", at.kept.text)), "filter.a.b.clean") == ""
     assert read_settings(str(tmp_path / "none")) == read_settings(None) == Kept()
+    for left in ("", "\0\0", "5", "[1]"):
+        (tmp_path / "left").write_text(left)
+        assert read_settings(str(tmp_path / "left")) == Kept()
 
 
 def test_a_linked_worktree_keeps_the_settings_of_its_project(

@@ -231,7 +231,11 @@ def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None
 
 def read_settings(path: str | None) -> Kept:
     content = b"" if path is None else read_if_there(path)
-    return Kept(*json.loads(content)) if content else Kept()
+    # Suppressed: a power loss may have left anything.
+    with suppress(ValueError, TypeError):
+        repository, text = json.loads(content)
+        return Kept(str(repository), str(text))
+    return Kept()
 
 
 def _find_top(folder: str) -> str | None:
