@@ -420,6 +420,8 @@ def _count_packs(store: Store) -> int:
 # would leave the lock. Source: git-gc(1), git-config(1) ``gc.*``; git's builtin/gc.c and
 # builtin/repack.c.
 
+NO_GIT = "there is no git on the PATH, so the store cannot be packed; steps go on without"
+
 _SETTINGS = {
     # tidy.py packs refs, and when killed leaves no packed-refs.lock.
     "gc.packRefs": "false",
@@ -460,8 +462,11 @@ _GRAPHS = ("commit-graph", "commit-graphs")
 _RUNS = re.compile(rb"gc is already running on machine '([^']*)' pid ([0-9]+)")
 
 
-def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool) -> None:
-    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone."""
+def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
+    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
+    git = find_program("git", environ)
+    if git is None:
+        raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
@@ -521,9 +526,7 @@ def _expiry(store: Store) -> str:
     return f"--prune=@{expiry}"
 
 
-# Pack the objects of a store, which git does; count its files.
-
-NO_GIT = "there is no git on the PATH, so the store cannot be packed; steps go on without"
+# Count the files of a store.
 
 _BLOCK_BYTES = 512
 _FOLDER_DIGITS = 2
@@ -533,14 +536,6 @@ class Counted(NamedTuple):
     loose_objects: int
     packs: int
     size_bytes: int
-
-
-def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
-    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
-    git = find_program("git", environ)
-    if git is None:
-        raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")
-    run_git_gc(store, git, environ, auto=auto)
 
 
 def count_files(store: Store) -> Counted:
