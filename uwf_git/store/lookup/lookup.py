@@ -25,7 +25,7 @@ from uwf_git.store.objects.commit import (
     write_commit,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import PackedRefs, list_packed_refs, loose_names
+from uwf_git.store.refs.refs import PackedRefs, list_packed_refs, read_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows import WORKFLOWS
@@ -155,6 +155,7 @@ def keeps_versions(ref: str) -> bool:
 # missed. A ref that holds no object id is left out. Source: gitrepository-layout(5),
 # git-pack-refs(1).
 
+_CAS = "refs/cas/"
 _BELOW = (WORKFLOWS, ACTIVE, ARCHIVE)
 
 
@@ -169,13 +170,10 @@ def list_root_refs(store: Store) -> Iterator[str]:
 
 def list_loose_roots(store: Store) -> Iterator[tuple[str, Oid]]:
     """List the loose root refs and their values, in the order of `list_root_refs`."""
-    for ref in _loose_names(store.path):
-        try:
-            oid = store.refs.find(ref)
-        except StoreDamaged:
-            continue
-        if oid is not None:
-            yield ref, oid
+    for prefix in (_CAS, *_BELOW):
+        for name, oid in sorted(read_loose_refs(store.path, prefix).items(), reverse=True):
+            if oid is not None and is_root_ref(prefix + name):
+                yield prefix + name, oid
 
 
 def list_packed_roots(store: Store) -> Iterator[tuple[str, Oid]]:
@@ -197,14 +195,6 @@ def follow(ref: str) -> tuple[str, ...]:
     if ref.startswith(ACTIVE):
         return ref, ARCHIVE + ref.removeprefix(ACTIVE)
     return (ref,)
-
-
-def _loose_names(git_dir: str) -> Iterator[str]:
-    if os.path.isfile(os.path.join(git_dir, NODES_REF)):
-        yield NODES_REF
-    for prefix in _BELOW:
-        for name in sorted(loose_names(os.path.join(git_dir, prefix)), reverse=True):
-            yield prefix + name
 
 
 # Do not check whether each match still exists if there are more: the prefix is ambiguous anyway.

@@ -17,6 +17,7 @@ from dulwich.pack import PackFileDisappeared, apply_delta
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
 from uwf_git.store.objects.objects import (
+    DAMAGE,
     DurableObjects,
     ObjectStore,
     damaged_object,
@@ -46,9 +47,6 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 # A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
 _HEADER_BYTES = 512
 _LONGEST_HEADER = 64
-
-# What reading a file raises that is no pack, or is cut short.
-_UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
 
 
 class ObjectSize(NamedTuple):
@@ -93,7 +91,7 @@ def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
 def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     for pack in place.by_dulwich.packs:
         # Suppressed: it is not there, or not to be read.
-        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
+        with suppress(KeyError, OSError, PackFileDisappeared, *DAMAGE):
             offset = pack.index.object_offset(hex_to_sha(oid))
             return _measure(os.fspath(pack.data.path), pack.index.object_offset, offset)
     return None
