@@ -279,10 +279,9 @@ class PackLimits(NamedTuple):
 
     def check_delta(self, size_bytes: int) -> None:
         """Raise `Refused` for an object of so many bytes whose kind is not known yet."""
-        kinds = ("tree", "blob")
-        most = [most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes) for kind in kinds]
-        if size_bytes > max(most):
-            self.check_object(kinds[most.index(max(most))], size_bytes)
+        blobs = self.most_blob_bytes
+        kind = max("tree", "blob", key=lambda each: most_bytes_of(each, most_blob_bytes=blobs))
+        self.check_object(kind, size_bytes)
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""

@@ -165,16 +165,10 @@ class StrictCommit(NamedTuple):
 def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
     content = read_raw_commit(objects, oid)
     found = _STRICT.match(content)
-    if found is None:
-        # read_commit raises if it is no commit at all; else it only breaks one of git's rules.
-        view = read_commit(objects, oid)
-        problem = _header_problem(content[: -len(view.message)] if view.message else content)
-    else:
-        problem = None
-        view = build_view(oid, found)
+    # read_commit raises if it is no commit at all; else it only breaks one of git's rules.
+    view = read_commit(objects, oid) if found is None else build_view(oid, found)
     header = content[: len(content) - len(view.message)]
-    if problem is None:
-        problem = _find_odd_header(header)
+    problem = _header_problem(header) if found is None else _find_odd_header(header)
     if problem is None and view.time_s >= END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
     if problem is None and view.message != view.message.decode(errors="replace").encode():
