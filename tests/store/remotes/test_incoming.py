@@ -198,8 +198,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a hook: objects in the store, in quarantine and elsewhere."""
     store = create_store(str(tmp_path / "store.git"))
     store.objects.add_objects([(OLD, None)])
-    DurableObjects(str(tmp_path / "incoming")).add_object(NEW)
-    DurableObjects(str(tmp_path / "else:where")).add_object(OTHER)
+    DurableObjects(str(tmp_path / "incoming")).add_objects([(NEW, None)])
+    DurableObjects(str(tmp_path / "else:where")).add_objects([(OTHER, None)])
     quoted = '"' + str(tmp_path / "else:where") + '"'
     return os.environ | {
         "GIT_OBJECT_DIRECTORY": str(tmp_path / "incoming"),

@@ -154,7 +154,8 @@ class History(NamedTuple):
     damage: StoreDamaged | None
     """Why the walk stopped before the beginning; None if it did not."""
 
-    forks: dict[Oid, ThreadId | None]
+    forks: set[Oid]
+    """The first commits of threads that begin at a commit of another."""
 
     beginnings: list[ThreadId | None]
     """The thread that the oldest commit of each thread on the way names, newest first."""
@@ -172,7 +173,7 @@ def walk_back(
 ) -> History:
     """Walk back to a *trusted* or *seen* commit, or the start; *is_shared* is for forks."""
     commits: list[Oid] = []
-    forks: dict[Oid, ThreadId | None] = {}
+    forks: set[Oid] = set()
     beginnings: list[ThreadId | None] = []
     damage: StoreDamaged | None = None
     first: CommitView | None = None
@@ -187,7 +188,7 @@ def walk_back(
         commits.append(oid)
         first = first or view
         if _FORK in view.message or (_START in view.message and view.parents):
-            forks[oid] = thread_of(view)
+            forks.add(oid)
             beginnings.append(thread_of(view))
         oid = view.parents[0] if view.parents else None
         if oid is not None and commits[-1] in forks and is_shared(oid):

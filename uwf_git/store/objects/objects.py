@@ -285,9 +285,6 @@ class DurableObjects:
             raise ChecksumMismatch(oid, actual)
         return kind, content
 
-    def add_object(self, obj: ShaFile) -> None:
-        self.add_objects([(obj, None)])
-
     def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.
 
