@@ -10,9 +10,8 @@ from uwf_git.store.store import Store, open_store
 
 
 def store_of(**values: str) -> Store:
-    made = fresh_store()
     config = GitConfig({f"user.{name}": [value] for name, value in values.items()})
-    return Store(made.path, made.objects, made.refs, config)
+    return fresh_store()._replace(config=config)
 
 
 def test_git_s_own_variables_name_the_committer() -> None:

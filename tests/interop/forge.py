@@ -39,7 +39,7 @@ class Forge:
 
     def put(self, path: str, obj: ShaFile, *, mode: int = FILE) -> ObjectID:
         """Put an object there."""
-        self.objects.add_object(obj)
+        self.objects.add_objects([(obj, None)])
         self.files[path] = (mode, obj.id)
         return obj.id
 
@@ -67,7 +67,7 @@ class Forge:
         lines += [b"committer %s 1760009999 +0000" % self.committer]
         raw = b"\n".join(lines) + b"\n" + self.headers + b"\n" + self.message
         made = ShaFile.from_raw_string(1, raw)
-        self.objects.add_object(made)
+        self.objects.add_objects([(made, None)])
         return made.id.decode()
 
     def _write_tree(self, folder: str) -> bytes:
@@ -77,7 +77,7 @@ class Forge:
             if path.startswith(folder) and name.encode() not in tree:
                 inner = f"{folder}{name}/"
                 tree[name.encode()] = (FOLDER, ObjectID(self._write_tree(inner))) if slash else file
-        self.objects.add_object(tree)
+        self.objects.add_objects([(tree, None)])
         return tree.id
 
     def copy(self) -> "Forge":

@@ -10,7 +10,6 @@ from uwf_git.commands.verify.making import check_person, check_record
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
 from uwf_git.model.event_folds import Cause, Joined, Standing
 from uwf_git.model.event_rules import (
-    CARRIED,
     CONTROLS,
     RULES,
     SIGNALLED,
@@ -35,6 +34,9 @@ START_NODE = build_node(
 BEGIN = begin_thread(THREAD, START_NODE, "demo", initial_state=None)
 
 
+CARRIED = {"role", "agent", "attempt", "forked_from", "cause"}
+
+
 def test_each_event_has_a_row() -> None:
     assert set(RULES) == set(EVENTS) == set(get_args(Event))
 
@@ -44,7 +46,7 @@ def test_each_row_is_made_of_known_words(event: Event) -> None:
     rule = RULES[event]
 
     assert set(rule.after.split()) | set(rule.leads_to.split()) <= set(STATUSES)
-    assert set(rule.carries.split()) <= set(CARRIED)
+    assert set(rule.carries.split()) <= CARRIED
     assert (rule.fold is None) == (event == "start")
     assert all(may_follow(event, status) for status in rule.after.split())
 
@@ -60,7 +62,7 @@ def test_groups_of_events_are_read_from_the_table() -> None:
 
 def test_event_without_a_fold_follows_no_commit() -> None:
     with pytest.raises(ValueError, match="start"):
-        apply_event(BEGIN, "start")
+        apply_event(BEGIN, "start", Cause())
 
 
 def node_of(event: Event, number: int, kind: str) -> Node | None:

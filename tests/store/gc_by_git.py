@@ -3,15 +3,12 @@
 import os
 from pathlib import Path
 
-from uwf_git.store.gc.packing import run_git_gc
-from uwf_git.store.git.config import find_program
+from uwf_git.store.gc.packing import pack_objects
 from uwf_git.store.store import Store
 
 
 def gc(store: Store, *, auto: bool = False, environ: dict[str, str] | None = None) -> None:
-    program = find_program("git", os.environ)
-    assert program is not None
-    run_git_gc(store, program, environ or dict(os.environ), auto=auto)
+    pack_objects(store, environ or os.environ, auto=auto)
 
 
 def loose(store: Store) -> list[str]:

@@ -18,10 +18,8 @@ from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
 from uwf_git.model.node import (
     Node,
     build_node,
-    build_self_typed_node,
     canonical,
     encode,
-    self_typed_hash,
     typed_hash,
 )
 from uwf_git.model.plain_schema import is_plainly_valid
@@ -88,7 +86,7 @@ def hash_payload(
 ) -> NodeHash:
     """Return the name of a node with *payload*; *type_text* None is for a meta-schema."""
     if type_text is None:
-        return self_typed_hash(payload)
+        return typed_hash(None, payload)
     type_hash = find_plain_type(type_text) or resolve_type(NodeLookup(open_store()), type_text)
     return typed_hash(type_hash, payload)
 
@@ -375,7 +373,7 @@ def put_payload(store: Store, caller: Caller, type_text: str | None, payload: An
     lookup = NodeLookup(store)
     now_ms = caller.now_ms()
     if type_text is None:
-        node = type_node = build_self_typed_node(payload, timestamp=now_ms)
+        node = type_node = build_node(None, payload, timestamp=now_ms)
     else:
         type_node = get_schema(lookup, resolve_type(lookup, type_text))
         node = build_node(type_node.hash, payload, timestamp=now_ms)

@@ -6,12 +6,13 @@ name, and old threads keep the old name: add a version, never edit a schema that
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import PATTERN, NodeHash, is_node_hash
-from uwf_git.model.node import Node, build_node, build_self_typed_node
+from uwf_git.model.node import Node, build_node
 
 _SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
 _SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
@@ -89,21 +90,12 @@ def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
             yield target
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _collect(root, _each(_schemas_of_property, places, name), item)
+            inner = [each for place in places for each in _schemas_of_property(place, name)]
+            yield from _collect(root, inner, item)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _collect(root, _each(_schemas_of_item, places, index), item)
-
-
-def _each(
-    schemas_of: Callable[[dict[str, Any], Any], Iterator[Any]],
-    places: list[dict[str, Any]],
-    part: str | int,
-) -> list[Any]:
-    found: list[Any] = []
-    for place in places:
-        found += schemas_of(place, part)
-    return found
+            inner = [each for place in places for each in _schemas_of_item(place, index)]
+            yield from _collect(root, inner, item)
 
 
 def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
@@ -307,14 +299,8 @@ def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
 
 def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) -> Iterator[Node]:
     """Yield every node that the *roots* reach by types and references, breadth first, each once."""
-    known: dict[NodeHash, Node] = {}
+    load = cache(get_node)
     waiting = list(roots)
-
-    def load(name: NodeHash) -> Node:
-        if name not in known:
-            known[name] = get_node(name)
-        return known[name]
-
     given: set[NodeHash] = set()
     while waiting:
         name = waiting.pop(0)
@@ -588,7 +574,7 @@ _FLOW = _record(
     "language",
 )
 
-META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
+META_NODE: Node = build_node(None, META_SCHEMA, timestamp=0)
 
 
 def _schema_node(schema: dict[str, Any]) -> Node:

@@ -180,19 +180,16 @@ def after_step(before: Standing, cause: Cause) -> After:
     """Add the step: its state patch and usage; attempts, hint and wait end."""
     state, step = before.state, cause.payload
     role: str = step["role"]
-    spent = _add_spent(state, step)._replace(
+    spent = _add_spent(state, step).without_attempts()
+    spent = spent._replace(
         role=role,
         depth=state.depth + 1,
         state=merge_patch(dict(state.state), dict(step.get("state") or {}))
         if cause.state is None
         else cause.state,
         visits={**state.visits, role: state.visits.get(role, 0) + 1},
-        attempts=0,
-        last_attempt=None,
-        failures=0,
         waiting=None,
         hint="",
-        trying=None,
     )
     if cause.verdict in {"due", "rejected"}:
         return _after_try(before.state.begin_tries(cause.at), cause, spent)
@@ -299,18 +296,14 @@ def after_poke(before: Standing, cause: Cause) -> After:
     if cause.back_to is None:
         raise ValueError("a poke needs the thread before the step")  # a bug of the caller
     old = cause.back_to.state
-    return "ready", before.state._replace(
+    return "ready", before.state.without_attempts()._replace(
         role=old.role,
         depth=old.depth,
         state=old.state,
         visits=old.visits,
-        attempts=0,
-        last_attempt=None,
-        failures=0,
         waiting=None,
         hint=cause.payload.get("reason", ""),
         at=old.at,
-        trying=None,
         tried=old.with_all_tries().tried,
     )
 
@@ -323,16 +316,8 @@ def after_fork(before: Standing, _cause: Cause) -> After:
 
 def after_split(before: Standing, cause: Cause) -> After:
     """Go on in branches; tries at another place are over."""
-    begun = before.state._replace(
-        split=cause.split,
-        attempts=0,
-        last_attempt=None,
-        failures=0,
-        trying=None,
-        tried=None,
-        hint="",
-    )
-    return "split", begun
+    state = before.state.without_attempts()
+    return "split", state._replace(split=cause.split, tried=None, hint="")
 
 
 def after_join(before: Standing, cause: Cause) -> After:

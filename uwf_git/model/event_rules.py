@@ -33,7 +33,7 @@ class EventRule(NamedTuple):
     """What it does to status and now.json; None: it begins a thread."""
 
     carries: str = ""
-    """The fields of the record that it sets, of ``CARRIED``; all others of these are empty."""
+    """The fields of the record that it sets, of those that only some events set."""
 
     steps: int = 0
     """How many steps it adds: 1 adds a StepNode as the head, -1 takes the newest step back."""
@@ -139,15 +139,6 @@ RULES: Mapping[Event, EventRule] = {
     ),
 }  # fmt: skip
 
-CARRIED: Mapping[str, str] = {
-    "role": "Uwf-Role",
-    "agent": "Uwf-Agent",
-    "attempt": "Uwf-Attempt",
-    "forked_from": "Uwf-Forked-From",
-    "cause": "Uwf-Cause",
-}
-"""The fields of a record that only some events set, with their trailers."""
-
 STEPS = frozenset(event for event, rule in RULES.items() if rule.steps > 0)
 
 CONTROLS = frozenset(event for event, rule in RULES.items() if rule.leaves_turn)
@@ -159,7 +150,7 @@ def may_follow(event: Event, status: str) -> bool:
 
 
 def carries(event: Event, field: str) -> bool:
-    """Check whether the record of *event* sets *field*, of ``CARRIED``."""
+    """Check whether the record of *event* sets *field*."""
     return field in RULES[event].carries.split()
 
 
@@ -175,10 +166,7 @@ def signal_of(record: TransitionRecord) -> NodeHash | None:
     return record.cause if record.event in SIGNALLED else None
 
 
-_NO_CAUSE = Cause()
-
-
-def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Standing:
+def apply_event(before: Standing, event: Event, cause: Cause) -> Standing:
     """Return where a thread stands after *event*."""
     fold = RULES[event].fold
     if fold is None:

@@ -21,6 +21,9 @@ SPLITTING: frozenset[str] = frozenset({"parallel", "map", "workflow"})
 
 HOLDING: frozenset[str] = frozenset({"sequential", "parallel", "loop", "conditional", "map"})
 
+NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
+"""The field without which a node of the kind cannot be."""
+
 STOPS: frozenset[str] = frozenset({"agent", *SPLITTING})
 """The kinds at which a thread stops for work to be done."""
 
@@ -90,9 +93,9 @@ class FlowNode(NamedTuple):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        if self.kind != "agent":
-            return ()
-        return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
+        """Who acts here: who does the work, and who verifies it; also while the file is read."""
+        named = (self.fields.get("agentId"), self.verifier) if self.kind == "agent" else ()
+        return tuple(str(each) for each in named if each is not None)
 
     @property
     def literal_bound(self) -> int | None:
@@ -177,13 +180,16 @@ def level(place: str) -> int:
     return place.count("/") + 1
 
 
+def read_table(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, FlowNode]:
+    """Return the nodes by their places, as a Flow node's payload has them; nothing is checked."""
+    table = {str(place): dict(fields) for place, fields in nodes.items()}
+    return {place: FlowNode(place, fields.pop("type"), fields) for place, fields in table.items()}
+
+
 def parse_flow(payload: Any) -> Flow:
     """Read a Flow node's payload; ValueError: no root, a gap, over a limit, or an odd node."""
     try:
-        table = {str(place): dict(fields) for place, fields in payload["nodes"].items()}
-        nodes = {
-            place: FlowNode(place, fields.pop("type"), fields) for place, fields in table.items()
-        }
+        nodes = read_table(payload["nodes"])
         language = payload.get("language", "javascript")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"no table of nodes: {error!r:.60}") from error
@@ -210,8 +216,7 @@ def _check(node: FlowNode, nodes: Mapping[str, FlowNode]) -> None:
         raise ValueError(f"{up} has no else")
     if node.kind in HOLDING and f"{place}/0" not in nodes:
         raise ValueError(f"{place} holds nothing")
-    required = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
-    needed = required.get(node.kind)
+    needed = NEEDED.get(node.kind)
     if needed is not None and not fields.get(needed):
         raise ValueError(f"{place} has no {needed}")
     verified = fields.get("verifiedBy")

@@ -171,16 +171,13 @@ def _key_order(key: str) -> tuple[int, bytes]:
 # error (store/nodes/tree.py), never a choice.
 
 
-def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:
+def typed_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:
+    """Return the hash of *payload* with this type; None: the node is its own type."""
     return canonical_hash(type_hash, canonical(payload))
 
 
-def self_typed_hash(payload: Any) -> NodeHash:
-    return canonical_hash(None, canonical(payload))
-
-
 def canonical_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:
-    """Return the hash of a canonical payload with this type; None: the node is its own type."""
+    """Return the hash of a canonical payload, as ``typed_hash`` does."""
     prefix = b"" if type_hash is None else type_hash.encode("ascii")
     return NodeHash(encode_u64(xxhash.xxh64_intdigest(prefix + encode_canonical(payload))))
 
@@ -204,17 +201,8 @@ class Node(NamedTuple):
         return self.type == self.hash
 
 
-def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
+def build_node(type_hash: NodeHash | None, payload: Any, *, timestamp: int) -> Node:
+    """Build a node of this type; None: a meta-schema, which is its own type."""
     value = canonical(payload)
-    return Node(canonical_hash(type_hash, value), type_hash, value, timestamp)
-
-
-def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
-    value = canonical(payload)
-    name = canonical_hash(None, value)
-    return Node(name, name, value, timestamp)
-
-
-def content_hash(type_hash: NodeHash, payload: Any, *, name: NodeHash) -> NodeHash:
-    """Return the hash of canonical content; if *name* is its type, as a meta-schema."""
-    return canonical_hash(None if type_hash == name else type_hash, payload)
+    name = canonical_hash(type_hash, value)
+    return Node(name, type_hash or name, value, timestamp)

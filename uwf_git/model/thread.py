@@ -197,8 +197,9 @@ class ThreadState(NamedTuple):
 
     def begin_tries(self, at: str | None) -> "ThreadState":
         """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
-        if at is None or self.trying in {None, at}:
-            return self
+        return self if at is None or self.trying in {None, at} else self.without_attempts()
+
+    def without_attempts(self) -> "ThreadState":
         return self._replace(attempts=0, last_attempt=None, failures=0, trying=None)
 
     def with_all_tries(self) -> "ThreadState":

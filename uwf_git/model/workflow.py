@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import (
     BUILTIN_NODES,
     FLOW,
@@ -151,12 +151,7 @@ class Workflow(NamedTuple):
 
     def get_moderator(self) -> NodeHash:
         if self.moderator is None:
-            raise Refused(
-                f"workflow {self.name} is made of containers, which this uwf stores but cannot run",
-                code="flow-cannot-run",
-                hint=f"`uwf workflow show {self.name}` shows it; a newer uwf runs it",
-                workflow=self.hash,
-            )
+            raise ValueError("a flow has no graph")  # a bug of the caller
         return self.moderator
 
 

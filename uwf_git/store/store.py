@@ -99,8 +99,8 @@ class Store(NamedTuple):
     objects: ObjectStore
     refs: Refs
     config: GitConfig
-    own_transitions: OwnTransitions | None = None
-    """The transitions made through this store; None if they are not collected."""
+    own_transitions: OwnTransitions
+    """The transitions made through this store."""
 
     user_config: GitConfig = GitConfig({})
     """The settings of the user and the system alone; `config` includes them."""

@@ -41,7 +41,6 @@ from uwf_git.model.node import (
     Node,
     NotCanonical,
     build_node,
-    build_self_typed_node,
     typed_hash,
 )
 from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root
@@ -73,7 +72,7 @@ def schema_node(schema: Any) -> Node:
     "schema",
     [{"type": "strin"}, {"$ref": "#/$defs/gone"}, {"pattern": "("}, [], "object", {"format": 1}],
 )
-@pytest.mark.parametrize("meta", [META_NODE, build_self_typed_node({}, timestamp=0)])
+@pytest.mark.parametrize("meta", [META_NODE, build_node(None, {}, timestamp=0)])
 def test_payload_of_a_meta_schema_has_to_be_a_json_schema(meta: Node, schema: Any) -> None:
     with refuses("invalid-payload", match="this is not a JSON Schema: 1 problem at "):
         check_payload(meta, schema)

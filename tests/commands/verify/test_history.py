@@ -75,7 +75,7 @@ def test_walk_goes_through_forks_and_tells_whose_commits_they_are(
 
     history = walk_back(store.objects, forged[-1], set())
 
-    assert history.forks == {forged[2]: OTHER}
+    assert history.forks == {forged[2]}
     assert (history.tip, history.beginnings) == (OTHER, [OTHER, THREAD])
     assert walk_back(store.objects, forged[-1], {forged[1]}).beginnings == [OTHER]
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from cas_nodes import put_person
-from commands.forging import tip_of
+from commands.forging import commits_of, tip_of
 from commands.step.test_turn_files import edits
 from commands.worktree.project import Git, begin_project
 from commands.world import World
 from refusing import refuses
+from store.loose import lose
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.verify.verify import Target, check_ranges, find_targets
@@ -54,6 +55,14 @@ def test_a_project_that_is_not_here_is_a_note(world: World, thread: ThreadId) ->
     [(is_lost, message)] = found(world)
     assert not is_lost
     assert "not here" in message
+
+
+def test_a_history_that_breaks_off_is_checked_as_far_as_it_is_there(
+    world: World, thread: ThreadId
+) -> None:
+    begun, _one, _two = commits_of(world.store, tip_of(world.store, ACTIVE + thread))
+    lose(world.store, begun.id)
+    assert found(world) == []
 
 
 @pytest.fixture

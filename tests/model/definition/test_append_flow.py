@@ -6,7 +6,7 @@ import pytest
 from flow_trees import Tree, as_flow
 from refusing import refuses
 
-from uwf_git.model.definition.definition import Surroundings
+from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
 from uwf_git.model.definition.source import Target, find_target, read_flow_addition
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -20,7 +20,7 @@ TREE: Tree = {
         {"type": "map", "over": "x", "as": "file", "name": "files", "nodes": [AGENT]},
     ],
 }
-TARGET = Target("flow", ("a",), as_flow(TREE))
+TARGET = Target("flow", {"a": "${state.file}.json"}, as_flow(TREE))
 
 
 def read(source: str, to: str | None = None) -> Any:
@@ -55,3 +55,18 @@ def test_what_is_no_one_container_is_told(named: str, told: str) -> None:
     with refuses("no-such-container", match=told) as caught:
         find_target(TARGET, named)
     assert caught.value.facts["containers"] == ["all", "twice", "twice", "files"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            "[{type: parallel, nodes: [{type: agent, agentId: a}, {type: agent, agentId: a}]}]",
+            "at once",
+        ),
+        ("{roles: {a: {outputFile: x}}, nodes: [{type: agent, agentId: b}]}", "each item"),
+    ],
+)
+def test_branches_have_an_output_file_each(source: str, told: str) -> None:
+    with pytest.raises(InvalidWorkflow, match=told):
+        read(source)

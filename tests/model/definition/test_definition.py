@@ -231,6 +231,20 @@ def test_a_workflow_cannot_contain_itself() -> None:
     assert through == [(2, "root.use", message)]
 
 
+def test_a_flow_that_is_no_table_can_neither_be_a_node_nor_play_a_role() -> None:
+    flow = build_node(FLOW, {"nodes": {}}, timestamp=0)
+    payload = {"name": "odd", "description": "", "roles": {}, "flow": reference(flow.hash)}
+    odd = build_node(WORKFLOW, payload, timestamp=0)
+    around = Surroundings(find_used=lambda _name: UsedWorkflow(odd.hash, [odd, flow]))
+    moves = "[{from: $START, to: a}, {from: a, to: $END}]"
+    role = f"name: x\nroles: {{a: {{workflow: odd}}}}\nmoderator: {moves}\n"
+
+    for text in ("name: x\nroot: {type: workflow, use: odd}\n", role):
+        ((line, _path, message),) = problems_of(text, around)
+        assert line == 2
+        assert message.startswith("workflow odd cannot be read: 0 nodes")
+
+
 def test_threads_nest_at_most_sixteen_deep() -> None:
     def nested(count: int) -> str:
         return "{type: parallel, nodes: [" * count + "{type: agent, agentId: a}" + "]}" * count

@@ -3,6 +3,8 @@
 import pytest
 from workflow_file import read_flow_file
 
+from uwf_git.model.definition.definition import InvalidWorkflow
+
 FILE = """\
 name: demo
 roles:
@@ -37,3 +39,12 @@ def test_file_that_names_the_item_is_each_branch_s_own() -> None:
     text = FILE.replace("status.json", '"${state.itemIndex}.json"')
     text = text.replace("FILE", "${state.item}.json").replace("KIND", 'map\n  over: "[1]"')
     assert read_flow_file(text).flow is not None
+
+
+def test_who_verifies_the_work_of_two_branches_writes_one_file() -> None:
+    judged = "{type: agent, agentId: b, verifiedBy: {agentId: a, when: meta.ok}}"
+    other = judged.replace("b,", "c,")
+    text = f"{FILE.partition('    - ')[0]}    - {judged}\n    - {other}\n"
+    text = text.replace("KIND", "parallel").replace("FILE", "b.json")
+    with pytest.raises(InvalidWorkflow, match="would write 'status"):
+        read_flow_file(text)

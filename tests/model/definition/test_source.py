@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from workflow_file import SOUND, Found, read
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.model.definition.definition import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
+from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.definition.source import Addition, append_addition, read_addition
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.workflow import build_workflow, parse_graph, parse_workflow
@@ -35,6 +36,7 @@ def added(text: str) -> Addition:
         to=(tuple(BASE.roles), BASE.graph),
         check_condition=check_condition,
         check_schema=check_schema,
+        file=RolesFile("", Surroundings().find_used),
     )
 
 

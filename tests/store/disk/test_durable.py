@@ -92,7 +92,7 @@ def test_content_that_is_written_piece_by_piece_is_whole(
 ) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, content[:3]))
-    path = write_temporary(str(tmp_path), b"more than three", prefix="tmp_", durable=False)
+    path = write_temporary(str(tmp_path), b"more than three", durable=False)
     assert Path(path).read_bytes() == b"more than three"
 
 
@@ -104,7 +104,7 @@ def test_a_full_disk_is_named_by_the_folder(
 
     monkeypatch.setattr(os, "write", refuse)
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
-        write_temporary(str(tmp_path), b"content", prefix="tmp_", durable=False)
+        write_temporary(str(tmp_path), b"content", durable=False)
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
         add(tmp_path, 3)
     assert os.listdir(tmp_path) == []

@@ -35,7 +35,7 @@ from uwf_git.store.gc.packing import (
     list_own_packs,
     list_small_packs,
     pack_objects,
-    read_gc_limits,
+    read_count,
     remove_packs,
     take_gc_log,
     write_gc_log,
@@ -227,7 +227,7 @@ def test_never_is_never(store: Store, never: str) -> None:
     [("100", 100), (" 2k", 2048), ("1M", 2**20), ("-5", 0), ("many", 6700), ("", 6700)],
 )
 def test_numbers_are_read_as_git_does(told: str, loose: int) -> None:
-    assert read_gc_limits(config(auto=told)) == (loose, 50)
+    assert read_count(config(auto=told), "gc.auto", 6700) == loose
 
 
 def test_packing_is_done_in_the_background_unless_git_config_says_no() -> None:

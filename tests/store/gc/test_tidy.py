@@ -238,6 +238,11 @@ def test_what_has_its_name_stays(store: Store) -> None:
     assert remove_stale_packs(store) == 0
 
 
+def test_a_store_without_a_folder_of_packs_has_no_stale_ones(store: Store) -> None:
+    Path(store.path, "objects", "pack").rmdir()
+    assert remove_stale_packs(store) == 0
+
+
 @pytest.mark.parametrize(("hours", "is_swept"), [(23, False), (25, True)])
 def test_a_pack_of_ours_without_an_index_goes_after_a_day(
     store: Store, hours: int, *, is_swept: bool

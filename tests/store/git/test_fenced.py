@@ -55,6 +55,9 @@ def test_settings_that_were_kept_count_for_their_repository_alone(
     assert config(at, "core.editor") == config(at, "include.path") == ""
     assert config(at._replace(kept=Kept("elsewhere", at.kept.text)), "filter.a.b.clean") == ""
     assert read_settings(str(tmp_path / "none")) == read_settings(None) == Kept()
+    for left in ("", "\0\0", "5", "[1]"):
+        (tmp_path / "left").write_text(left)
+        assert read_settings(str(tmp_path / "left")) == Kept()
 
 
 def test_a_linked_worktree_keeps_the_settings_of_its_project(
@@ -88,6 +91,8 @@ def test_what_was_not_used_for_a_day_goes(project: Path) -> None:
     for name in ("old", "young"):
         (folder / name / "info").mkdir(parents=True)
     os.utime(folder / "old", (1, 1))
+    # As what another process takes away while the folder is listed.
+    (folder / "going").symlink_to("gone")
 
     with fenced(os.environ, Place(own)) as environment:
         used = Path(environment["GIT_DIR"])
@@ -95,7 +100,7 @@ def test_what_was_not_used_for_a_day_goes(project: Path) -> None:
     with fenced(os.environ, Place(own)) as environment:
         assert environment["GIT_DIR"] == str(used)
 
-    assert sorted(os.listdir(folder)) == sorted([used.name, "young"])
+    assert sorted(os.listdir(folder)) == sorted([used.name, "going", "young"])
     assert used.stat().st_mtime > 1
 
 

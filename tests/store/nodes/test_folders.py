@@ -126,7 +126,7 @@ def test_file_that_is_no_node_is_reported(entries: Any, path: str, problem: str)
 def test_file_that_changes_is_replaced() -> None:
     objects = MemoryObjectStore()
     other = Blob.from_string(b"y")
-    objects.add_object(other)
+    objects.add_objects([(other, None)])
     places = [
         raw(tree(objects, {"8": (FOLDER, {"F": (FOLDER, {f"{STEM}.md": (FILE, blob.id)})})}))
         for blob in (BLOB, other)
@@ -178,7 +178,7 @@ def test_tree_that_git_would_not_write_is_damaged(
 
 def test_blob_is_no_tree() -> None:
     objects = MemoryObjectStore()
-    objects.add_object(BLOB)
+    objects.add_objects([(BLOB, None)])
 
     with refuses("damaged-object", match="is not a tree"):
         NodeFolders(objects).get(raw(BLOB.id))

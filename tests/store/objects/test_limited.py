@@ -1,12 +1,15 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob
+from interop.bombs import deep_chain
 from refusing import refuses
 from store.story import put_raw
 
 from uwf_git.store.objects.incoming_pack import LimitedObjects
 from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.pack_file import LONGEST_CHAIN
 from uwf_git.store.store import Store
 
 MIB = 1024 * 1024
@@ -35,3 +38,17 @@ def test_tree_has_four_megabytes_at_most_and_a_commit_one(
     assert len(objects.get_raw(largest)[1]) == most
     with refuses("oversized-object", match=f"{kind} {larger.decode()} takes"):
         objects.get_raw(larger)
+
+
+def test_object_that_does_not_say_how_large_it_is_is_not_handed_out(
+    tmp_path: Path, git: Callable[..., str]
+) -> None:
+    depth = LONGEST_CHAIN + 1
+    git("init", "-q", "--bare", str(tmp_path), cwd=tmp_path)
+    # git takes it, and so does dulwich, which reads what is unusual.
+    git("index-pack", "--stdin", cwd=tmp_path, stdin=deep_chain(depth))
+    objects, last = DurableObjects(str(tmp_path / "objects")), Blob.from_string(b"%08d" % depth)
+    assert objects[last.id] == last
+
+    with refuses("damaged-object", match="does not say how large it is"):
+        LimitedObjects(objects, most_blob_bytes=10).get_raw(last.id)

@@ -64,6 +64,17 @@ def test_a_loose_object_is_the_whole_of_its_file(store: Store, how: str) -> None
         open_store(store.path).objects.get_raw(blob.id)
 
 
+def test_what_cannot_be_read_is_told_as_any_damage(store: Store) -> None:
+    names = [f"ab/{'c' * 38}", "pack/x.idx", "pack/x.pack"]
+    for name in names:
+        (objects_of(store) / name).mkdir(parents=True)
+
+    found = list(check_object_files(str(objects_of(store))))
+
+    assert [bad.name for bad in found] == names
+    assert {bad.problem for bad in found} == {"cannot be read: Is a directory"}
+
+
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize("file", ["pack/*.pack", "pack/*.idx", "info/commit-graph"])
 def test_a_file_with_a_checksum_ends_with_it(packed: Store, file: str, how: str) -> None:

@@ -24,6 +24,7 @@ from uwf_git.store.remotes.incoming import (
     build_parcel,
     copy_objects,
     hold_blobs,
+    mapped_bytes,
     name_blob,
     open_received,
     read_fetch_limits,
@@ -120,6 +121,13 @@ def test_the_parcel_of_a_blob_has_gits_name_for_it() -> None:
     assert hold_blobs([content])[needed].as_raw_string() == content
 
 
+def test_a_pack_that_goes_while_the_others_are_measured_does_not_count(store: Store) -> None:
+    folder = Path(store.path, "objects", "pack")
+    (folder / "a.pack").write_bytes(bytes(100))
+    (folder / "b.pack").symlink_to("gone")
+    assert mapped_bytes(store.objects) == 100
+
+
 def limits(**values: str) -> ReceiveLimits:
     return read_receive_limits(
         GitConfig({f"uwf.{name.lower()}": [text] for name, text in values.items()})
@@ -190,8 +198,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a hook: objects in the store, in quarantine and elsewhere."""
     store = create_store(str(tmp_path / "store.git"))
     store.objects.add_objects([(OLD, None)])
-    DurableObjects(str(tmp_path / "incoming")).add_object(NEW)
-    DurableObjects(str(tmp_path / "else:where")).add_object(OTHER)
+    DurableObjects(str(tmp_path / "incoming")).add_objects([(NEW, None)])
+    DurableObjects(str(tmp_path / "else:where")).add_objects([(OTHER, None)])
     quoted = '"' + str(tmp_path / "else:where") + '"'
     return os.environ | {
         "GIT_OBJECT_DIRECTORY": str(tmp_path / "incoming"),

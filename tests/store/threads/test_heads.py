@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from refusing import refuses
-from store.story import THREAD, Story
+from store.story import Story
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -91,7 +91,7 @@ def test_a_thread_that_ends_while_it_is_looked_for_is_found(
 ) -> None:
     refs = _Interrupted(store.path, ending)
     store.refs.create(ACTIVE + A1, ONE)
-    found = look(Store(store.path, store.objects, refs, store.config), A1)
+    found = look(store._replace(refs=refs), A1)
     assert found in (A1, Head(ThreadId(A1), OTHER, archived=True))
 
 
@@ -115,7 +115,6 @@ def test_store_knows_which_transitions_it_made_itself(
     store: Store, clock: Callable[[], int]
 ) -> None:
     own = store.own_transitions
-    assert own is not None
     story = Story(store, clock)
     assert own.take() == [story.head.commit]
     story.write_step("writer", "not taken")
@@ -123,14 +122,6 @@ def test_store_knows_which_transitions_it_made_itself(
     steps = [story.step().commit, story.end().commit]
     assert own.take() == steps
     assert own.take() == []
-
-
-def test_store_that_keeps_no_account_moves_heads_as_well(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store._replace(own_transitions=None), clock)
-
-    assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit
 
 
 def test_a_thread_behind_a_broken_line_is_not_said_to_be_missing(store: Store) -> None:

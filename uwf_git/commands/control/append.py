@@ -35,7 +35,7 @@ from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_role
 from uwf_git.store.trust import trust_agents
 
 
@@ -125,7 +125,8 @@ def _read(
         to = (tuple(before.roles), graph)
         addition = read_appended(request.source, includes, to=to, file=file)
         return (*append_addition(node, addition, timestamp=now), addition)
-    target = find_target(Target(before.name, tuple(before.roles), flow), request.to)
+    files = {role: get_role(snapshot, name).output_file for role, name in before.roles.items()}
+    target = find_target(Target(before.name, files, flow), request.to)
     present, entry = snapshot.get_present(), read_entry(snapshot)
     # A branch is refused as such, below.
     if snapshot.get_trunk() is None and has_left(flow, target.container, present, entry):

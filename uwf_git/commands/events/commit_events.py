@@ -301,7 +301,7 @@ def announce_events(
     store's directory. A listener that cannot be run, or hangs, is not run again in this call.
     Return in one line what went wrong; None without a failure or a listener.
     """
-    moved = [] if store.own_transitions is None else store.own_transitions.take()
+    moved = store.own_transitions.take()
     command = store.config.get(ON_EVENT)
     if not command or not moved:
         return None

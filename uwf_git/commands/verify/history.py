@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -153,7 +154,8 @@ class History(NamedTuple):
     damage: StoreDamaged | None
     """Why the walk stopped before the beginning; None if it did not."""
 
-    forks: dict[Oid, ThreadId | None]
+    forks: set[Oid]
+    """The first commits of threads that begin at a commit of another."""
 
     beginnings: list[ThreadId | None]
     """The thread that the oldest commit of each thread on the way names, newest first."""
@@ -171,7 +173,7 @@ def walk_back(
 ) -> History:
     """Walk back to a *trusted* or *seen* commit, or the start; *is_shared* is for forks."""
     commits: list[Oid] = []
-    forks: dict[Oid, ThreadId | None] = {}
+    forks: set[Oid] = set()
     beginnings: list[ThreadId | None] = []
     damage: StoreDamaged | None = None
     first: CommitView | None = None
@@ -186,7 +188,7 @@ def walk_back(
         commits.append(oid)
         first = first or view
         if _FORK in view.message or (_START in view.message and view.parents):
-            forks[oid] = thread_of(view)
+            forks.add(oid)
             beginnings.append(thread_of(view))
         oid = view.parents[0] if view.parents else None
         if oid is not None and commits[-1] in forks and is_shared(oid):
@@ -235,7 +237,7 @@ def thread_of(view: CommitView) -> ThreadId | None:
 class KnownHeads:
     def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
         self._objects, self.find = objects, find
-        self._known: dict[Oid, bool] = {}
+        self._is_known = cache(self._find)
         self._trusted: set[Oid] = set()
 
     def trust(self, tip: Oid) -> None:
@@ -243,11 +245,7 @@ class KnownHeads:
         self._trusted.update(walk_back(self._objects, tip, (), self.has, self._trusted).commits)
 
     def has(self, oid: Oid) -> bool:
-        if oid in self._trusted:
-            return True
-        if oid not in self._known:
-            self._known[oid] = self._find(oid)
-        return self._known[oid]
+        return oid in self._trusted or self._is_known(oid)
 
     def _find(self, oid: Oid) -> bool:
         try:

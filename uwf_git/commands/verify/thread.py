@@ -101,27 +101,20 @@ class CommitChecks:
         self.before = None if point is None else _last(self._settle(point, None))
 
     def check(self, oid: Oid, thread: ThreadId | None, *, is_first: bool) -> Iterator[Finding]:
-        before, self.is_sound = self.before, False
+        self.is_sound = False
         point = yield from self._read(oid)
-        made = None
         if point is not None:
-            made = yield from self._check(oid, thread, before, point, is_first=is_first)
+            made = yield from self._check(thread, point, is_first=is_first)
             point = yield from self._settle(point, made)
         self.before = point
 
     def _check(
-        self,
-        oid: Oid,
-        thread: ThreadId | None,
-        before: Point | None,
-        point: Point,
-        *,
-        is_first: bool,
+        self, thread: ThreadId | None, point: Point, *, is_first: bool
     ) -> Generator[Finding, None, Made | None]:
-        record, made = point.record, point.snapshot(self._trees.recent)
+        before, record, made = self.before, point.record, point.snapshot(self._trees.recent)
         follows = record is not None and is_derived(record, point.view)
         self._trees.count(point.commit, is_derived=follows)
-        site = Location(self._ref, oid, point.files.get(NODES, b""))
+        site = Location(self._ref, point.view.oid, point.files.get(NODES, b""))
         standing = None if before is None else before.standing
         start = point.files.get(START_FILE, b"")
         if record is not None and made is not None and follows:
@@ -147,7 +140,7 @@ class CommitChecks:
         if wrong or point.now is None or point.files.keys() != _TOP.keys():
             return None
         making = Making(self._trees, site, point.view, record, start, standing)
-        return (yield from self._check_made(before, point, making, added))
+        return (yield from self._check_made(point, making, added))
 
     def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
         site = Location(self._ref, oid)
@@ -246,10 +239,10 @@ class CommitChecks:
             yield from self._nodes.check_part(making.site, part, schema=schema, value=meta)
 
     def _check_made(
-        self, before: Point | None, point: Point, making: Making, added: list[NodeHash]
+        self, point: Point, making: Making, added: list[NodeHash]
     ) -> Generator[Finding, None, Made | None]:
         site, record = making.site, making.record
-        yield from self._check_files(site, before, point, record)
+        yield from self._check_files(site, point.files, record)
         made: Made | None = None
         try:
             made = making.make()
@@ -277,10 +270,9 @@ class CommitChecks:
         return made
 
     def _check_files(
-        self, site: Location, before: Point | None, point: Point, record: TransitionRecord
+        self, site: Location, files: Mapping[str, bytes], record: TransitionRecord
     ) -> Iterator[Finding]:
-        files = point.files
-        start = None if before is None else before.files.get(START_FILE)
+        start = None if self.before is None else self.before.files.get(START_FILE)
         if record.event != "start" and start is not None and files[START_FILE] != start:
             yield site.finding("start.json is another than in the commit before")
         try:

@@ -7,7 +7,8 @@ reflogs, so a history that was rewritten here shows only against what a remote l
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from contextlib import suppress
+from itertools import chain, islice, pairwise
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
@@ -20,14 +21,14 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
 from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef, list_refs
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
 from uwf_git.store.threads.history import KEPT, list_preserved, list_preserved_threads, walk_history
-from uwf_git.store.threads.snapshot import Snapshot, read_at
-from uwf_git.store.workflows import WORKFLOWS, list_names
+from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.workflows import WORKFLOWS
 
 # Find the refs to verify, and their order.
 #
@@ -60,15 +61,18 @@ class Target(NamedTuple):
 
 def find_targets(store: Store, texts: list[str]) -> list[Target]:
     """Return all refs, or those that *texts* name: a full ref, a workflow, or a thread's refs."""
+    every = list(_all(store))
     if not texts:
-        return list(_all(store))
-    return list(dict.fromkeys(target for text in texts for target in _meant(store, text)))
+        return every
+    return list(dict.fromkeys(each for text in texts for each in _meant(store, text, every)))
 
 
 def _all(store: Store) -> Iterator[Target]:
     for name, tip in _listed(store, WORKFLOWS):
         yield Target("workflow", WORKFLOWS + name, name, tip)
-    yield from _of_ref(store, NODES_REF)
+    for name, tip in _listed(store, _CAS):
+        if _CAS + name == NODES_REF:
+            yield Target("nodes", NODES_REF, NODES_REF, tip)
     threads = [
         Target(kind, prefix + name, name, tip)
         for kind, prefix in _THREADS
@@ -78,10 +82,12 @@ def _all(store: Store) -> Iterator[Target]:
     # Of two refs of a thread the archived one counts, so it comes first.
     yield from sorted(threads, key=lambda target: (target.name, target.kind != "archive"))
     for thread in list_preserved_threads(store):
-        yield from _kept(store, thread)
+        for commit in list_preserved(store, thread):
+            yield Target("kept", f"{KEPT}{thread}/{commit}", thread, commit)
 
 
 _THREADS: tuple[tuple[TargetKind, str], ...] = (("archive", ARCHIVE), ("active", ACTIVE))
+_CAS = "refs/cas/"
 
 
 def _listed(store: Store, prefix: str) -> Iterator[tuple[str, Oid | None]]:
@@ -96,53 +102,16 @@ def _listed(store: Store, prefix: str) -> Iterator[tuple[str, Oid | None]]:
                 yield name, None
 
 
-def _kept(store: Store, thread: ThreadId) -> Iterator[Target]:
-    for commit in list_preserved(store, thread):
-        yield Target("kept", f"{KEPT}{thread}/{commit}", thread, commit)
-
-
-def _meant(store: Store, text: str) -> Iterator[Target]:
+def _meant(store: Store, text: str, every: list[Target]) -> list[Target]:
     name = unicodedata.normalize("NFC", text)
-    if name.startswith("refs/"):
-        found = list(_of_ref(store, name))
-        if not found:
-            raise no_such_ref(text)
-        yield from found
-    elif name in list_names(store):
-        yield from _of_ref(store, WORKFLOWS + name)
-    else:
-        try:
+    found = [each for each in every if each.ref in {name, WORKFLOWS + name}]
+    if not found and not name.startswith("refs/"):
+        with suppress(NotAThreadId):
             thread = resolve_thread(store, text)
-        except NotAThreadId:
-            raise no_such_ref(text) from None
-        for _kind, prefix in _THREADS:
-            yield from _of_ref(store, prefix + thread)
-        yield from _kept(store, thread)
-
-
-def _of_ref(store: Store, ref: str) -> Iterator[Target]:
-    """Return the target of a full ref; none if it does not exist or is not one of uwf."""
-    kind, name = _sort(ref) or (None, "")
-    try:
-        tip = store.refs.find(ref)
-        is_there = tip is not None
-    except StoreDamaged:
-        tip, is_there = None, True
-    if kind is not None and is_there:
-        yield Target(kind, ref, name, tip)
-
-
-def _sort(ref: str) -> tuple[TargetKind, str] | None:
-    if ref == NODES_REF:
-        return "nodes", ref
-    if ref.startswith(WORKFLOWS):
-        return "workflow", ref.removeprefix(WORKFLOWS)
-    for kind, prefix in _THREADS:
-        if ref.startswith(prefix) and is_thread_id(ref.removeprefix(prefix)):
-            return kind, ref.removeprefix(prefix)
-    thread, _slash, commit = ref.removeprefix(KEPT).partition("/")
-    is_kept = ref.startswith(KEPT) and is_thread_id(thread) and is_oid(commit)
-    return ("kept", thread) if is_kept else None
+            found = [each for each in every if each.name == thread]
+    if not found:
+        raise no_such_ref(text)
+    return found
 
 
 # Check the commits of a project's files that the steps of threads name, where the project is.
@@ -153,7 +122,12 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
     for target in targets:
         if target.kind not in {"active", "archive"} or target.tip is None:
             continue
-        steps = [each for each in walk_history(store, target.tip) if each.record.files is not None]
+        steps: list[tuple[Snapshot, Oid]] = []
+        # Where the history breaks off is told by ``verify``.
+        with suppress(StoreDamaged):
+            for step, before in pairwise(walk_history(store, target.tip)):
+                if step.record.files is not None:
+                    steps.append((step, before.turn_start))
         if not steps:
             continue
         chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
@@ -164,8 +138,8 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
             yield False, Finding(told, hint, target.ref)
             continue
         places = {made.commit: number for number, made in enumerate(log)}
-        for step in steps:
-            problem = _find_problem(step, log, places)
+        for step, turn in steps:
+            problem = _find_problem(step, turn, log, places)
             if problem is not None:
                 files = f"{step.record.files} of {chain.ref} in {chain.worktree}"
                 told = f"a {step.record.event} names the files {files}, {problem}"
@@ -173,14 +147,13 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
                 yield True, Finding(told, hint, target.ref, step.commit.oid)
 
 
-def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> str | None:
+def _find_problem(step: Snapshot, turn: Oid, log: list[Made], places: dict[str, int]) -> str | None:
     before, _, after = (step.record.files or "").partition("..")
     if before not in places or after not in places:
         return "which are not both there"
     if places[before] <= places[after]:
         return "which are in another order there"
     made = log[places[after]]
-    turn = read_at(step.objects, step.commit.parents[0]).turn_start
     if (made.thread, made.after) != (step.record.thread, turn):
         return f"but {after} was made by another turn"
     return None

@@ -98,6 +98,14 @@ class Findings:
                 self.add((*path, key), f"unknown key {shown(key)}; {suggestion(key, known)}")
         return {key: value[key] for key in known if value.get(key) is not None}
 
+    def read_list(self, path: DocumentPath, value: Any, of: str) -> list[Any]:
+        """Return *value* if it is a list with items, which are *of*; else [], and add a finding."""
+        if isinstance(value, list) and value:
+            return value
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        self.add(path, f"must be a list of {of}, not {told}")
+        return []
+
     def read_text(self, path: DocumentPath, value: Any) -> str | None:
         """Return *value* if it is text; else None, and add a finding."""
         if isinstance(value, str):
@@ -354,6 +362,22 @@ class UsedWorkflow(NamedTuple):
 
 FindUsed = Callable[[str], "UsedWorkflow | str"]
 """Find the workflow that a flow names; a text says why there is none."""
+
+
+def find_contained(find_used: FindUsed, named: str, *, by: str) -> UsedWorkflow | str:
+    """Return the workflow *named*, which the workflow *by* is to contain, or why it cannot."""
+    if named == by:
+        return f"workflow {named} cannot contain itself"
+    found = find_used(named)
+    if isinstance(found, str):
+        return found
+    if by in found.list_names():
+        return f"workflow {by} cannot contain itself: {named} contains it"
+    try:
+        found.nesting()
+    except ValueError as error:
+        return f"workflow {named} cannot be read: {error}"
+    return found
 
 
 def not_checked(_text: FlowText) -> str | None:

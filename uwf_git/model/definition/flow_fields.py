@@ -18,201 +18,166 @@ from uwf_git.model.definition.definition import (
     yaml_kind,
 )
 from uwf_git.model.definition.roles import SENTINELS
-from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, SPLITTING, Flow, FlowNode, parent
+from uwf_git.model.flow import (
+    DEFAULT_BOUND,
+    LONGEST_TIMEOUT_MS,
+    NEEDED,
+    SPLITTING,
+    Flow,
+    FlowNode,
+    parent,
+)
 from uwf_git.model.workflow_name import check_name
 
-# Output files that branches would overwrite for one another: refused.
-#
-# Branches that work apart (``isolation: worktree``) have a directory each.
-
-
-def check_shared_files(
-    findings: Findings,
-    flow: Flow,
-    *,
-    paths: Mapping[str, DocumentPath],
-    roles: Mapping[str, RoleDefinition],
-) -> None:
-    """Report branches that run at once in one directory and have the same ``outputFile``."""
-    for place, node in flow.nodes.items():
-        if place not in paths or "isolation" in node.fields:
-            continue
-        if node.kind == "parallel":
-            _check_branches(findings, paths[place], flow, node, roles)
-        elif node.kind == "map":
-            _check_items(findings, paths[place], flow, node, roles)
-
-
-def _check_items(
-    findings: Findings,
-    path: DocumentPath,
-    flow: Flow,
-    node: FlowNode,
-    roles: Mapping[str, RoleDefinition],
-) -> None:
-    item = re.compile(rf"\$\{{.*\b{re.escape(node.item)}(?:Index)?\b")
-    for file in sorted(_files_of(flow, node.place, roles)):
-        if not item.search(file):
-            own = f"report-${{state.{node.item}Index}}.json"
-            findings.add(
-                path,
-                f"each item would write {shown(file)}; put the item into its path, as {own}, or "
-                "set isolation: worktree",
-            )
-
-
-def _check_branches(
-    findings: Findings,
-    path: DocumentPath,
-    flow: Flow,
-    node: FlowNode,
-    roles: Mapping[str, RoleDefinition],
-) -> None:
-    for file, which in _find_shared(flow, node, lambda branch: _files_of(flow, branch, roles)):
-        findings.add(
-            path,
-            f"{which} would write {shown(file)} at once; give their roles an outputFile each, "
-            "or set isolation: worktree",
-        )
-
-
-def _find_shared(
-    flow: Flow, node: FlowNode, list_of: Callable[[str], Iterable[str]]
-) -> Iterator[tuple[str, str]]:
-    """Yield what several branches of *node* have in common, and which ones."""
-    having: dict[str, list[str]] = {}
-    for number, branch in enumerate(flow.children(node.place)):
-        for each in list_of(branch):
-            having.setdefault(each, []).append(f"nodes[{number}]")
-    for each, names in having.items():
-        if len(names) > 1:
-            yield each, name_some(names)
-
-
-def _files_of(flow: Flow, top: str, roles: Mapping[str, RoleDefinition]) -> set[str]:
-    below = f"{top}/"
-    agents = [
-        str(node.fields.get("agentId"))
-        for place, node in flow.nodes.items()
-        if node.kind == "agent" and (place == top or place.startswith(below))
-    ]
-    files = (roles[agent].output_file for agent in agents if agent in roles)
-    return {file for file in files if file is not None}
-
-
-# What in a flow may be a mistake: told, and accepted.
+# What in a flow may be a mistake: told, and accepted. Refused are output files that branches would
+# overwrite for one another; those that work apart (``isolation: worktree``) have a directory each.
 
 _MERGED_ALWAYS = frozenset({"error", "errors", "outputs", "iteration"})
 
 
-def warn_of_flow(
-    findings: Findings,
-    flow: Flow,
-    *,
-    paths: Mapping[str, DocumentPath],
-    roles: Mapping[str, RoleDefinition],
-) -> None:
-    """Warn of what does not do what it seems to, in the nodes at *paths*.
+class FlowChecks:
+    """The checks of a flow as a whole; *roles* are those that are described."""
 
-    Loops without a bound, branches that set the same key, agents without a role, and policies that
-    give up no branch.
-    """
-    for place, path in paths.items():
-        node = flow.nodes[place]
-        if node.kind in SPLITTING:
-            _warn_of_failures(findings, path, flow, node)
-        if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
-            findings.warn(
-                path,
-                f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
+    def __init__(self, findings: Findings, flow: Flow, roles: Mapping[str, RoleDefinition]) -> None:
+        self._findings, self._flow, self._roles = findings, flow, roles
+
+    def check_files(self, paths: Mapping[str, DocumentPath]) -> None:
+        """Report branches that run at once in one directory and have the same ``outputFile``."""
+        for place, path in paths.items():
+            node = self._flow.nodes[place]
+            if "isolation" in node.fields:
+                continue
+            if node.kind == "parallel":
+                for file, which in self._find_shared(node, self._files_of):
+                    self._findings.add(
+                        path,
+                        f"{which} would write {shown(file)} at once; give their roles an "
+                        "outputFile each, or set isolation: worktree",
+                    )
+            elif node.kind == "map":
+                self._check_items(path, node)
+
+    def _check_items(self, path: DocumentPath, node: FlowNode) -> None:
+        item = re.compile(rf"\$\{{.*\b{re.escape(node.item)}(?:Index)?\b")
+        for file in sorted(self._files_of(node.place)):
+            if not item.search(file):
+                own = f"report-${{state.{node.item}Index}}.json"
+                self._findings.add(
+                    path,
+                    f"each item would write {shown(file)}; put the item into its path, as {own}, "
+                    "or set isolation: worktree",
+                )
+
+    def _find_shared(
+        self, node: FlowNode, list_of: Callable[[str], Iterable[str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield what several branches of *node* have in common, and which ones."""
+        having: dict[str, list[str]] = {}
+        for number, branch in enumerate(self._flow.children(node.place)):
+            for each in list_of(branch):
+                having.setdefault(each, []).append(f"nodes[{number}]")
+        for each, names in having.items():
+            if len(names) > 1:
+                yield each, name_some(names)
+
+    def _files_of(self, top: str) -> set[str]:
+        agents = [
+            agent
+            for place, node in self._flow.nodes.items()
+            if place == top or place.startswith(f"{top}/")
+            for agent in node.roles
+        ]
+        files = (self._roles[agent].output_file for agent in agents if agent in self._roles)
+        return {file for file in files if file is not None}
+
+    def warn(self, paths: Mapping[str, DocumentPath]) -> None:
+        """Warn of what does not do what it seems to, in the nodes at *paths*.
+
+        Loops without a bound, branches that set the same key, agents without a role, and policies
+        that give up no branch.
+        """
+        for place, path in paths.items():
+            node = self._flow.nodes[place]
+            if node.kind in SPLITTING:
+                self._warn_of_failures(path, node)
+            if node.kind == "loop" and not {"maxIterations", "over"} & node.fields.keys():
+                self._findings.warn(
+                    path,
+                    f"no maxIterations is set, so the loop ends after {DEFAULT_BOUND} passes",
+                )
+            elif node.kind == "parallel":
+                self.warn_of_branches(path, node)
+            elif node.kind == "agent" and self._roles:
+                self._warn_of_role((*path, "agentId"), node.fields.get("agentId"))
+                self._warn_of_role((*path, "verifiedBy", "agentId"), node.verifier)
+
+    def _warn_of_failures(self, path: DocumentPath, node: FlowNode) -> None:
+        """Warn if failed branches of *node* stop the thread where the file seems to deny it."""
+        policy = node.fields.get("onError")
+        if "tolerate" in node.fields and policy != "continue":
+            self._findings.warn(
+                (*path, "tolerate"),
+                "has no effect without onError: continue, which gives branches up",
             )
-        elif node.kind == "parallel":
-            warn_of_branches(findings, path, flow, node, roles)
-        elif node.kind == "agent" and roles:
-            _warn_of_role(findings, (*path, "agentId"), node.fields.get("agentId"), roles)
-            _warn_of_role(findings, (*path, "verifiedBy", "agentId"), node.verifier, roles)
-
-
-def _warn_of_failures(findings: Findings, path: DocumentPath, flow: Flow, node: FlowNode) -> None:
-    """Warn if failed branches of *node* stop the thread where the file seems to say otherwise."""
-    policy = node.fields.get("onError")
-    if "tolerate" in node.fields and policy != "continue":
-        findings.warn(
-            (*path, "tolerate"), "has no effect without onError: continue, which gives branches up"
-        )
-    elif policy in {None, "retry"} and _has_continue_around(flow, node.place):
-        findings.warn(
-            path,
-            "onError: continue of what is around it does not give its branches up, which are "
-            "threads of their own; write onError: continue here too, or stop if they are to be "
-            "retried",
-        )
-
-
-def _has_continue_around(flow: Flow, place: str) -> bool:
-    """Check if a container around *place*, in the same thread, goes on after a failure."""
-    around = parent(place)
-    while around is not None and flow.nodes[around].kind not in SPLITTING:
-        if flow.nodes[around].fields.get("onError") == "continue":
-            return True
-        around = parent(around)
-    return False
-
-
-def _warn_of_role(
-    findings: Findings, path: DocumentPath, named: str | None, roles: Mapping[str, RoleDefinition]
-) -> None:
-    if named is not None and named not in roles:
-        findings.warn(
-            path,
-            f"no role is called {shown(named)}, so its agent gets no words and no schema; "
-            f"{suggestion(named, list(roles))}",
-        )
-
-
-def warn_of_branches(
-    findings: Findings,
-    path: DocumentPath,
-    flow: Flow,
-    node: FlowNode,
-    roles: Mapping[str, RoleDefinition],
-) -> None:
-    merge = node.fields.get("merge", {})
-    if _merges_all(merge) or node.fields.get("join") == "any":
-        return
-    for key, which in _find_shared(flow, node, lambda branch: _keys_of(flow, branch, roles)):
-        settled = key in merge or key in _MERGED_ALWAYS or key.startswith("parallel_")
-        if not settled:
-            findings.warn(
+        elif policy in {None, "retry"} and self._has_continue_around(node.place):
+            self._findings.warn(
                 path,
-                f"{shown(key)} is set by {which}, which is a conflict if they differ; say which "
-                f"counts: merge: {{{key}: last}}",
+                "onError: continue of what is around it does not give its branches up, which are "
+                "threads of their own; write onError: continue here too, or stop if they are to be "
+                "retried",
             )
 
+    def _has_continue_around(self, place: str) -> bool:
+        """Check if a container around *place*, in the same thread, goes on after a failure."""
+        around, nodes = parent(place), self._flow.nodes
+        while around is not None and nodes[around].kind not in SPLITTING:
+            if nodes[around].fields.get("onError") == "continue":
+                return True
+            around = parent(around)
+        return False
 
-def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dict[str, None]:
-    """List the keys of the state that the agents at and below *place* are known to set."""
-    found: dict[str, None] = {}
-    waiting = [place]
-    while waiting:
-        node = flow.nodes.get(waiting.pop())
-        if node is None:
-            continue
-        if node.kind == "agent" and "agentId" in node.fields:
-            found |= dict.fromkeys([*_members(roles.get(node.agent)), node.output])
-            if node.verifier is not None:
-                found[node.verdict_output] = None
-        elif node.kind == "workflow":
-            found[node.output] = None
-        elif node.kind == "map":
-            found[node.output] = None
+    def _warn_of_role(self, path: DocumentPath, named: str | None) -> None:
+        if named is not None and named not in self._roles:
+            self._findings.warn(
+                path,
+                f"no role is called {shown(named)}, so its agent gets no words and no schema; "
+                f"{suggestion(named, list(self._roles))}",
+            )
+
+    def warn_of_branches(self, path: DocumentPath, node: FlowNode) -> None:
+        merge = node.fields.get("merge", {})
+        if _merges_all(merge) or node.fields.get("join") == "any":
+            return
+        for key, which in self._find_shared(node, self._keys_of):
+            settled = key in merge or key in _MERGED_ALWAYS or key.startswith("parallel_")
+            if not settled:
+                self._findings.warn(
+                    path,
+                    f"{shown(key)} is set by {which}, which is a conflict if they differ; say "
+                    f"which counts: merge: {{{key}: last}}",
+                )
+
+    def _keys_of(self, place: str) -> dict[str, None]:
+        """List the keys of the state that the agents at and below *place* are known to set."""
+        found: dict[str, None] = {}
+        waiting, flow = [place], self._flow
+        while waiting:
+            node = flow.nodes.get(waiting.pop())
+            if node is None:
+                continue
+            if node.kind == "agent" and "agentId" in node.fields:
+                found |= dict.fromkeys([*_members(self._roles.get(node.agent)), node.output])
+                if node.verifier is not None:
+                    found[node.verdict_output] = None
+            elif node.kind in {"workflow", "map"}:
+                found[node.output] = None
             merge = node.fields.get("merge", {})
-            if not _merges_all(merge):
+            if node.kind == "map" and not _merges_all(merge):
                 # Of what its items set, only the named keys come out.
                 found |= dict.fromkeys(merge)
                 continue
-        waiting += [*flow.children(node.place), *flow.children(node.place, of_else=True)]
-    return found
+            waiting += [*flow.children(node.place), *flow.children(node.place, of_else=True)]
+        return found
 
 
 def _merges_all(merge: str | Mapping[str, str]) -> bool:
@@ -244,7 +209,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 _VERIFIER_KEYS = ("agentId", "when", "input", "output", "timeout", "inputFiles")
 POLICIES = ("error", "first", "last", "collect", "append")
-_NEEDED = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
 CHOICES = {
     "onError": ("stop", "continue", "retry"),
     "onExhausted": ("stop", "continue"),
@@ -323,7 +287,7 @@ class FieldReader:
         self._names = names
         self._own = (str(fields.get("as", "item")),) if kind == "loop" and "over" in fields else ()
         self._worker = fields.get("agentId")
-        needed = _NEEDED.get(kind)
+        needed = NEEDED.get(kind)
         if needed is not None and needed not in fields:
             self._findings.add(path, f"{needed!r} is missing")
         if kind == "workflow" and fields.get("onError") == "retry":
@@ -452,13 +416,11 @@ class FieldReader:
         return is_right
 
     def _are_globs(self, path: DocumentPath, value: Any) -> bool:
-        if not isinstance(value, list) or not value:
-            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-            return self._add(path, f"must be a list of paths or patterns, not {told}")
-        places = [((*path, index), each) for index, each in enumerate(value)]
+        globs = self._findings.read_list(path, value, "paths or patterns")
+        places = [((*path, index), each) for index, each in enumerate(globs)]
         # A list: every one is to be reported.
         found = [self._is_label(*each) and self._is_template(*each) for each in places]
-        return all(found)
+        return bool(found) and all(found)
 
     def _is_expression(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, bool):

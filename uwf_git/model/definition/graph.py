@@ -13,6 +13,7 @@ from uwf_git.model.definition.definition import (
     RoleDefinition,
     Surroundings,
     UsedWorkflow,
+    find_contained,
     find_nearest,
     shown,
     suggestion,
@@ -21,10 +22,8 @@ from uwf_git.model.definition.definition import (
 from uwf_git.model.definition.flow_fields import (
     KEYS,
     FieldReader,
-    check_shared_files,
+    FlowChecks,
     kinds_with,
-    warn_of_branches,
-    warn_of_flow,
 )
 from uwf_git.model.definition.roles import SENTINELS
 from uwf_git.model.flow import (
@@ -35,8 +34,8 @@ from uwf_git.model.flow import (
     ROOT,
     SPLITTING,
     Flow,
-    FlowNode,
     level,
+    read_table,
 )
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import END, START, Transition
@@ -45,6 +44,7 @@ from uwf_git.model.workflow import END, START, Transition
 
 LANGUAGES = ("javascript", "jsonata")
 _LISTS = ("nodes", "else")
+_NODES = "containers and agents"
 
 
 class FlowFile(NamedTuple):
@@ -77,45 +77,46 @@ def read_flow(
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
     flow = reader.build(language or LANGUAGES[0])
-    warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
-    check_shared_files(findings, flow, paths=reader.paths, roles=roles)
-    return FlowDefinition(reader.nodes, language, reader.list_used()), reader.build_roles(roles)
-
-
-class AddedNodes(NamedTuple):
-    nodes: Mapping[str, Mapping[str, Any]]
-
-    used: Sequence[Node]
-    """The workflows that the new nodes run, each with all nodes that it reaches."""
-
-    roles: Mapping[str, RoleDefinition]
+    checks = FlowChecks(findings, flow, roles)
+    checks.warn(reader.paths)
+    checks.check_files(reader.paths)
+    return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
 def read_added_nodes(
     findings: Findings, path: DocumentPath, value: Any, *, file: FlowFile, to: tuple[Flow, str]
-) -> AddedNodes:
+) -> tuple[FlowDefinition, dict[str, RoleDefinition]]:
     """Read the list of nodes *value* at *path*, which go after the last node of a list of a flow.
 
-    *to* is the flow, and the place of a container in it; "" is the top, after the root. *file* has
-    the known roles.
+    Return the whole flow, and roles as ``read_flow`` does. *to* is the flow, and the place of a
+    container in it; "" is the top, after the root. *file* has the known roles.
     """
     flow, container = to
     reader = _FlowReader(findings, file.name, flow.language, file.surroundings)
     reader.know(flow)
-    if not reader.is_list(path, value):
-        return AddedNodes({}, (), {})
     first = len(flow.children(container)) if container else len(list(flow.list_from(ROOT)))
     around = reader.find_around(container)
-    for index, item in enumerate(value):
+    for index, item in enumerate(findings.read_list(path, value, _NODES)):
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
-    added = reader.build_roles(file.roles, known=flow.nodes)
-    described = file.roles if file.has_words else {}
     whole = reader.build(flow.language)
-    warn_of_flow(findings, whole, paths=reader.paths, roles=described)
+    everywhere = dict.fromkeys(whole.nodes, path) | reader.paths
+    FlowChecks(findings, whole, file.roles).check_files(everywhere)
+    described = FlowChecks(findings, whole, file.roles if file.has_words else {})
+    described.warn(reader.paths)
     if container and whole.nodes[container].kind == "parallel":
-        warn_of_branches(findings, path, whole, whole.nodes[container], described)
-    return AddedNodes(reader.nodes, reader.list_used(), added)
+        described.warn_of_branches(path, whole.nodes[container])
+    added = FlowDefinition(reader.nodes, file.language, reader.list_used())
+    return added, _build_roles(whole, file.roles)
+
+
+def _build_roles(flow: Flow, roles: Container[str]) -> dict[str, RoleDefinition]:
+    """Return roles without words for the agents that are none of *roles*."""
+    return {
+        agent: RoleDefinition(agent, "", "", None, output_schema=True)
+        for agent in flow.roles
+        if agent not in roles
+    }
 
 
 class _FlowReader:
@@ -138,47 +139,21 @@ class _FlowReader:
                 self._ids[str(node.fields["id"])] = place
 
     def build(self, language: str) -> Flow:
-        nodes = {
-            place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
-            for place, fields in self.nodes.items()
-        }
-        return Flow(nodes, language)
-
-    def is_list(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, list) and value:
-            return True
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        self._findings.add(path, f"must be a list of containers and agents, not {told}")
-        return False
+        return Flow(read_table(self.nodes), language)
 
     def list_used(self) -> list[Node]:
         """List the nodes of the workflows that the nodes here run, each once."""
         nodes = {node.hash: node for used in self.used.values() for node in used.nodes}
         return list(nodes.values())
 
-    def build_roles(
-        self, roles: Container[str], *, known: Container[str] = ()
-    ) -> dict[str, RoleDefinition]:
-        """Return roles without words for agents that are none of *roles*, but for *known* nodes."""
-        return {
-            agent: RoleDefinition(agent, "", "", None, output_schema=True)
-            for place, fields in self.nodes.items()
-            if place not in known
-            for agent in _list_agents(fields)
-            if agent not in roles
-        }
-
     def find_around(self, place: str) -> _Around:
         """Return what the known container at *place* and those around it mean for a node in it."""
-        names: tuple[str, ...] = ()
-        nesting = 0
         parts = place.split("/") if place else []
-        for count in range(1, len(parts) + 1):
-            fields = self.nodes["/".join(parts[:count])]
-            if _has_items(fields):
-                names = (*names, str(fields.get("as", "item")))
-            nesting += fields["type"] in SPLITTING
-        return _Around(names, nesting)
+        places = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        around = _Around()
+        for each in places:
+            around = _enter(around, self.nodes[each])
+        return around
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
         if not self._has_room(path, place):
@@ -243,42 +218,25 @@ class _FlowReader:
         self._ids[named] = place
 
     def _inside(self, path: DocumentPath, place: str, around: _Around) -> _Around:
-        fields = self.nodes[place]
-        names = around.names
-        if _has_items(fields):
-            names = (*names, str(fields.get("as", "item")))
-        nesting = around.nesting + (fields["type"] in SPLITTING)
-        inner = self._bind(path, place) if "use" in fields else 0
-        if nesting + inner > MAX_NESTING and around.nesting <= MAX_NESTING:
+        inside = _enter(around, self.nodes[place])
+        nesting = inside.nesting + (self._bind(path, place) if "use" in self.nodes[place] else 0)
+        if nesting > MAX_NESTING and around.nesting <= MAX_NESTING:
             self._findings.add(
-                path, f"{nesting + inner} threads would lie in one another; at most {MAX_NESTING}"
+                path, f"{nesting} threads would lie in one another; at most {MAX_NESTING}"
             )
-        return _Around(names, nesting)
+        return inside
 
     def _bind(self, path: DocumentPath, place: str) -> int:
         """Bind ``use`` to a stored workflow, and return how deep its threads nest."""
-        fields, path = self.nodes[place], (*path, "use")
+        fields = self.nodes[place]
         named = fields["use"]
-        if named == self._name:
-            self._findings.add(path, f"workflow {named} cannot contain itself")
-            return 0
-        found = self.used.get(named) or self._find_used(named)
+        found = self.used.get(named) or find_contained(self._find_used, named, by=self._name)
         if isinstance(found, str):
-            self._findings.add(path, found)
-            return 0
-        if self._name in found.list_names():
-            self._findings.add(
-                path, f"workflow {self._name} cannot contain itself: {named} contains it"
-            )
-            return 0
-        try:
-            nesting = found.nesting()
-        except ValueError as error:
-            self._findings.add(path, f"workflow {named} cannot be read: {error}")
+            self._findings.add((*path, "use"), found)
             return 0
         self.used[named] = found
         fields["workflow"] = reference(found.hash)
-        return nesting
+        return found.nesting()
 
     def _read_list(
         self, path: DocumentPath, key: str, value: Any, place: str, around: _Around
@@ -288,21 +246,17 @@ class _FlowReader:
                 self._findings.add(path, "'nodes' is missing: a list of what it runs")
             return
         path = (*path, key)
-        if not self.is_list(path, value):
-            return
         mark = "e" if key == "else" else ""
-        for index, item in enumerate(value):
+        for index, item in enumerate(self._findings.read_list(path, value, _NODES)):
             self.read((*path, index), item, f"{place}/{mark}{index}", around)
 
 
-def _list_agents(fields: Mapping[str, Any]) -> list[str]:
-    """List the agents that act at a node: who does the work, and who verifies it."""
-    found = [fields.get("agentId"), fields.get("verifiedBy", {}).get("agentId")]
-    return [str(agent) for agent in found if agent is not None]
-
-
-def _has_items(fields: Mapping[str, Any]) -> bool:
-    return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
+def _enter(around: _Around, fields: Mapping[str, Any]) -> _Around:
+    """Return what is around the nodes in a container with *fields*."""
+    kind, names = fields["type"], around.names
+    if kind == "map" or (kind == "loop" and "over" in fields):
+        names = (*names, str(fields.get("as", "item")))
+    return _Around(names, around.nesting + (kind in SPLITTING))
 
 
 def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from uwf_git.model.definition.definition import (
     InvalidWorkflow,
     RoleDefinition,
     UsedWorkflow,
+    find_contained,
     not_checked,
     shown,
     suggestion,
@@ -290,15 +291,12 @@ class RolesFile(NamedTuple):
     language: str = "javascript"
 
 
-_FLOW_FILE = RolesFile()
-
-
 def read_roles(
     findings: Findings,
     value: Any,
     *,
     check_schema: CheckSchema,
-    file: RolesFile = _FLOW_FILE,
+    file: RolesFile,
 ) -> dict[str, RoleDefinition]:
     """Read what is under ``roles``; a role with a problem is left out and reported."""
     path = ("roles",)
@@ -374,24 +372,18 @@ def _read_paths(
 ) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not value:
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        findings.add(path, f"must be a list of paths or patterns, not {told}")
-        return ()
-    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(value)]
+    paths = findings.read_list(path, value, "paths or patterns")
+    read = [_read_path(findings, (*path, n), each, file) for n, each in enumerate(paths)]
     return tuple(each for each in read if each is not None)
 
 
 def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not value:
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        findings.add(path, f"must be a list of commands, not {told}")
-        return ()
-    if len(value) > MOST_CHECKS:
-        findings.add(path, f"has {len(value)} commands, of at most {MOST_CHECKS}")
-    read = [read_command(findings, (*path, index), each) for index, each in enumerate(value)]
+    commands = findings.read_list(path, value, "commands")
+    if len(commands) > MOST_CHECKS:
+        findings.add(path, f"has {len(commands)} commands, of at most {MOST_CHECKS}")
+    read = [read_command(findings, (*path, index), each) for index, each in enumerate(commands)]
     return tuple(each for each in read if each is not None)
 
 
@@ -408,16 +400,11 @@ def _find_used(
     if file.find_used is None:
         findings.add(path, "in a flow a node of type workflow runs another workflow")
         return None
-    found = file.find_used(named)
-    problem = found if isinstance(found, str) else None
-    if named == file.name:
-        problem = f"workflow {named} cannot contain itself"
-    elif not isinstance(found, str) and file.name in found.list_names():
-        problem = f"workflow {file.name} cannot contain itself: {named} contains it"
-    elif not isinstance(found, str) and found.nesting() >= MAX_NESTING:
-        problem = f"more than {MAX_NESTING} threads would lie in one another"
-    if problem is not None or isinstance(found, str):
-        findings.add(path, problem or "")
+    found = find_contained(file.find_used, named, by=file.name)
+    if isinstance(found, UsedWorkflow) and found.nesting() >= MAX_NESTING:
+        found = f"more than {MAX_NESTING} threads would lie in one another"
+    if isinstance(found, str):
+        findings.add(path, found)
         return None
     return found
 

@@ -36,7 +36,7 @@ from uwf_git.model.definition.roles import (
     read_overrides,
     read_roles,
 )
-from uwf_git.model.flow import HOLDING, Flow
+from uwf_git.model.flow import HOLDING, Flow, read_table
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.problem import Problem
@@ -257,7 +257,7 @@ def read_addition(
     to: tuple[tuple[str, ...], Graph],
     check_condition: CheckCondition,
     check_schema: CheckSchema,
-    file: RolesFile | None = None,
+    file: RolesFile,
 ) -> Addition:
     """Read a file that adds roles and transitions to a workflow.
 
@@ -270,8 +270,7 @@ def read_addition(
     named = fields.get("roles")
     roles: dict[str, RoleDefinition] = {}
     if named is not None:
-        around = file or RolesFile("", Surroundings().find_used)
-        roles = read_roles(findings, named, check_schema=check_schema, file=around)
+        roles = read_roles(findings, named, check_schema=check_schema, file=file)
     added = list(named) if isinstance(named, dict) else []
     known = [*names, *(name for name in added if name not in names)]
     appended = _read_appended_graph(findings, fields, known, check_condition)
@@ -365,7 +364,9 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
 
 class Target(NamedTuple):
     name: str
-    roles: tuple[str, ...]
+    roles: Mapping[str, str | None]
+    """The output file of each role of the workflow."""
+
     flow: Flow
     container: str = ""
     """The place of the container; "" is the top, after the root."""
@@ -404,19 +405,21 @@ def read_flow_addition(
     roles = {}
     if named is not None:
         roles = read_roles(findings, named, check_schema=check_schema, file=around)
-    known = dict.fromkeys([*to.roles, *(named if isinstance(named, dict) else ())])
-    blank = {name: RoleDefinition(name, "", "", None, output_schema=True) for name in known}
-    file = FlowFile(to.name, to.flow.language, blank | roles, surroundings, bool(roles))
-    added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
-    overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added.roles])
+    known = {**to.roles, **dict.fromkeys(named if isinstance(named, dict) else ())}
+    blank = {
+        name: RoleDefinition(name, "", "", None, output_schema=True, output_file=output)
+        for name, output in known.items()
+    }
+    language = None if to.flow.language == LANGUAGES[0] else to.flow.language
+    file = FlowFile(to.name, language, blank | roles, surroundings, bool(roles))
+    flow, added = read_added_nodes(findings, path, value, file=file, to=(to.flow, to.container))
+    overrides = read_overrides(findings, fields.get("agentOverrides"), roles=[*known, *added])
     findings.raise_if_any()
     depth = to.container.count("/") + 1 if to.container else 0
     labels = [
-        str(each.get("id") or each.get("name") or each.get("agentId") or each["type"])
-        for place, each in added.nodes.items()
+        node.label
+        for place, node in read_table(flow.nodes).items()
         if place not in to.flow.nodes and place.count("/") == depth
     ]
-    language = None if to.flow.language == "javascript" else to.flow.language
-    flow = FlowDefinition(added.nodes, language, added.used)
-    every = {**roles, **added.roles}
+    every = {**roles, **added}
     return Addition(every, tuple(labels), overrides, flow=flow, warnings=findings.warnings)

@@ -150,8 +150,6 @@ def _check_entries(path: str) -> None:
 # Each file is read once, so the bytes that are stored are those that were parsed. A cycle is an
 # error.
 
-__all__ = ["CannotInclude", "IncludedNotJson", "Includes"]
-
 ReadFile = Callable[[str], bytes]
 """Returns the file at a path below the workflow file's folder, or raises ``CannotInclude``."""
 

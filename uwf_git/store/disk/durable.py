@@ -23,14 +23,12 @@ _HINT: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise"
 _NOT_WANTED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 
 
-def write_temporary(
-    directory: str, content: bytes, *, prefix: str, durable: bool, mode: int = 0o666
-) -> str:
+def write_temporary(directory: str, content: bytes, *, durable: bool, mode: int = 0o666) -> str:
     """Write *content* to a new file in *directory*, made if missing; return its path.
 
     If *durable*, the content is on the disk. If the system refuses (OSError), no file is left.
     """
-    path = os.path.join(directory, prefix + os.urandom(8).hex())
+    path = os.path.join(directory, TEMPORARY + os.urandom(8).hex())
     descriptor = _create(path, mode, durable=durable)
     try:
         with _named(directory):
@@ -112,9 +110,7 @@ def replace_file(
     OSError the old file is unchanged.
     """
     directory = os.path.dirname(path)
-    temporary = write_temporary(
-        temporary_in or directory, content, prefix=TEMPORARY, durable=durable, mode=mode
-    )
+    temporary = write_temporary(temporary_in or directory, content, durable=durable, mode=mode)
     try:
         os.replace(temporary, path)
     except BaseException:

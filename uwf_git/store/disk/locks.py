@@ -17,7 +17,12 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreFailed
 from uwf_git.model.text import render_time
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.durable import TEMPORARY, make_folder, remove_file, write_temporary
+from uwf_git.store.disk.durable import (
+    list_names,
+    make_folder,
+    remove_file,
+    write_temporary,
+)
 
 # Hold a lock file with flock(2), and say in it who holds it.
 
@@ -357,7 +362,7 @@ def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator
     _break_own(lock, marker)
     # An empty lock is never renamed over its file, so it needs no fsync.
     durable = durable and bool(content)
-    temporary = write_temporary(markers(git_dir), content, prefix=TEMPORARY, durable=durable)
+    temporary = write_temporary(markers(git_dir), content, durable=durable)
     try:
         os.replace(temporary, marker)
         taken = _take_lockfile(marker, lock)
@@ -393,13 +398,9 @@ def break_dead_locks(git_dir: str) -> int:
 
     Locking a file breaks its dead lock too, but some files are never locked again.
     """
-    try:
-        names = sorted(os.listdir(markers(git_dir)))
-    except FileNotFoundError:
-        return 0
-    locked = {name: unquote(name) for name in names}
+    locked = {name: unquote(name) for name in sorted(list_names(markers(git_dir)))}
     return sum(
-        _break_dead(git_dir, locked[name]) for name in names if _is_marker(name, locked[name])
+        _break_dead(git_dir, each) for name, each in locked.items() if _is_marker(name, each)
     )
 
 

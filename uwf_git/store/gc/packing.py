@@ -16,7 +16,7 @@ from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
 from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
-from uwf_git.store.git.config import GitConfig, find_program
+from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
 from uwf_git.store.objects.pack_writer import is_kept
@@ -343,7 +343,6 @@ _DAY_S = 24 * 3600
 _EXPIRE_S = 14 * _DAY_S
 # From its first object to its ref a step takes milliseconds, a large fetch minutes.
 _SHORTEST_EXPIRE_S = _DAY_S
-_SCALES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class Due(NamedTuple):
@@ -354,41 +353,28 @@ class Due(NamedTuple):
         return self.objects or self.refs
 
 
-class GcLimits(NamedTuple):
-    """How many unpacked objects and packs a store may have before gc packs them; 0: no limit."""
-
-    unpacked: int
-    packs: int
-
-
 def find_due(store: Store) -> Due:
     """Return which parts of *store* are due for packing.
 
     Objects that steps wrote are in small packs. Older stores have loose objects, whose number is
     estimated from one of their 256 folders, as git does.
     """
-    limits = read_gc_limits(store.config)
-    if not limits.unpacked:
+    # How many unpacked objects and packs a store may have before gc packs them; 0: no limit.
+    most_unpacked = read_count(store.config, "gc.auto", _MOST_UNPACKED)
+    most_packs = read_count(store.config, "gc.autoPackLimit", _MOST_PACKS)
+    if not most_unpacked:
         return Due(objects=False, refs=False)
     sample = sum(
         len(name) == _LOOSE_NAME_DIGITS for name in list_names(os.path.join(store.path, _SAMPLE))
     )
-    written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
-    is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
-    objects = is_full or 0 < limits.packs < _count_packs(store)
+    written = count_unpacked(os.path.join(store.path, _PACKS), up_to=most_unpacked)
+    is_full = sample > -(-most_unpacked // _FOLDERS) or written > most_unpacked
+    objects = is_full or 0 < most_packs < _count_packs(store)
     due = Due(
         objects, refs=len(list_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS
     )
     debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
-
-
-def read_gc_limits(config: GitConfig) -> GcLimits:
-    """Read ``gc.auto`` and ``gc.autoPackLimit``."""
-    return GcLimits(
-        _read_count(config, "gc.auto", _MOST_UNPACKED),
-        _read_count(config, "gc.autoPackLimit", _MOST_PACKS),
-    )
 
 
 def is_detached(config: GitConfig) -> bool:
@@ -416,9 +402,9 @@ def _parse_date(text: str, default: int) -> int:
     return default
 
 
-def _read_count(config: GitConfig, name: str, default: int) -> int:
+def read_count(config: GitConfig, name: str, default: int) -> int:
     match = re.fullmatch(r"\s*([-+]?[0-9]{1,9})([kmg]?)\s*", (config.get(name) or "").lower())
-    return max(int(match[1]) * _SCALES[match[2]], 0) if match else default
+    return max(int(match[1]) * SCALES[match[2]], 0) if match else default
 
 
 def _count_packs(store: Store) -> int:
@@ -433,6 +419,8 @@ def _count_packs(store: Store) -> int:
 # Refs, reflogs, work trees and the index are left out: git locks them by name, and a killed git
 # would leave the lock. Source: git-gc(1), git-config(1) ``gc.*``; git's builtin/gc.c and
 # builtin/repack.c.
+
+NO_GIT = "there is no git on the PATH, so the store cannot be packed; steps go on without"
 
 _SETTINGS = {
     # tidy.py packs refs, and when killed leaves no packed-refs.lock.
@@ -474,8 +462,11 @@ _GRAPHS = ("commit-graph", "commit-graphs")
 _RUNS = re.compile(rb"gc is already running on machine '([^']*)' pid ([0-9]+)")
 
 
-def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool) -> None:
-    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone."""
+def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
+    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
+    git = find_program("git", environ)
+    if git is None:
+        raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
@@ -518,7 +509,7 @@ def _run(
 
 def _has_large_packs(store: Store, large_bytes: int) -> bool:
     folder = os.path.join(store.path, _PACKS)
-    packs = (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(PACK))
+    packs = (os.path.join(folder, name) for name in list_names(folder) if name.endswith(PACK))
     # One may be united in this moment.
     with suppress(FileNotFoundError):
         return any(os.stat(path).st_size >= large_bytes for path in packs)
@@ -535,9 +526,7 @@ def _expiry(store: Store) -> str:
     return f"--prune=@{expiry}"
 
 
-# Pack the objects of a store, which git does; count its files.
-
-NO_GIT = "there is no git on the PATH, so the store cannot be packed; steps go on without"
+# Count the files of a store.
 
 _BLOCK_BYTES = 512
 _FOLDER_DIGITS = 2
@@ -547,14 +536,6 @@ class Counted(NamedTuple):
     loose_objects: int
     packs: int
     size_bytes: int
-
-
-def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
-    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
-    git = find_program("git", environ)
-    if git is None:
-        raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")
-    run_git_gc(store, git, environ, auto=auto)
 
 
 def count_files(store: Store) -> Counted:

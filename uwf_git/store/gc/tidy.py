@@ -5,9 +5,7 @@ import mmap
 import os
 import re
 import struct
-import sys
 import time
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -18,7 +16,13 @@ from dulwich.refs import Ref, check_ref_format
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import TEMPORARY, read_if_there, remove_file, replace_file
+from uwf_git.store.disk.durable import (
+    TEMPORARY,
+    list_names,
+    read_if_there,
+    remove_file,
+    replace_file,
+)
 from uwf_git.store.disk.locks import (
     PACKED_REFS,
     RefLocked,
@@ -210,8 +214,8 @@ def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
     crcs_at = NAMES_AT + count * OID_BYTES
     offsets_at = crcs_at + count * _COUNT.size
     names = bytes(index[NAMES_AT:crcs_at])
-    crcs = _numbers(index[crcs_at:offsets_at])
-    offsets = _numbers(index[offsets_at : offsets_at + count * _COUNT.size])
+    crcs = struct.unpack_from(f">{count}I", index, crcs_at)
+    offsets = struct.unpack_from(f">{count}I", index, offsets_at)
     order = sorted(range(count), key=offsets.__getitem__)
     ends = [*(offsets[at] for at in order[1:]), len(content) - OID_BYTES]
     if count and offsets[order[0]] != _HEAD_BYTES:
@@ -222,13 +226,6 @@ def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
     ]
     is_whole = all(entry.content and entry.content[0] >> 4 & 7 in _WHOLE for entry in entries)
     return entries if is_whole else None
-
-
-def _numbers(content: memoryview) -> "array[int]":
-    numbers = array("I", bytes(content))
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return numbers
 
 
 def _is_sound(content: memoryview) -> bool:
@@ -382,10 +379,11 @@ def remove_stale_packs(store: Store) -> int:
     """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
-    kept = [entry.path for entry in os.scandir(folder) if entry.name.endswith(KEEP)]
+    packs = _entries(folder)
+    kept = [entry.path for entry in packs if entry.name.endswith(KEEP)]
     removed = sum(map(remove_dead_keep, kept))
-    stale = [entry.path for entry in os.scandir(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
-    stale += [entry.path for entry in os.scandir(folder) if _is_stale(entry, _UNFINISHED)]
+    stale = [entry.path for entry in _entries(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
+    stale += [entry.path for entry in packs if _is_stale(entry, _UNFINISHED)]
     stale += _without_index(folder)
     for path in stale:
         remove_file(path)
@@ -394,7 +392,7 @@ def remove_stale_packs(store: Store) -> int:
 
 def _without_index(folder: str) -> Iterator[str]:
     """Yield the packs that uwf wrote or united and that nobody can read, if they are old."""
-    names = set(os.listdir(folder))
+    names = set(list_names(folder))
     for name in sorted(names):
         stem, ending = os.path.splitext(name)
         path = os.path.join(folder, name)

@@ -252,13 +252,13 @@ def _escaped(text: str) -> str:
 # Sizes as git config spells them: ``512``, ``64k``, ``32m``, ``1g``.
 
 _NUMBER = re.compile(r"([0-9]{1,15})([kmg]?)", re.IGNORECASE)
-_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+SCALES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def parse_size(text: str) -> int | None:
     """Return the number of bytes that *text* spells; None for any other text."""
     match = _NUMBER.fullmatch(text)
-    return None if match is None else int(match[1]) * _FACTORS[match[2].lower()]
+    return None if match is None else int(match[1]) * SCALES[match[2].lower()]
 
 
 # Read and write a git config file as git does: its includes, and which value counts.
@@ -381,15 +381,12 @@ def _read_text(path: str) -> str:
     return content.decode(errors="surrogateescape")
 
 
-def set_config(path: str, name: str, value: str) -> None:
-    _edit(path, name, value, keep=False)
-
-
 def add_config(path: str, name: str, value: str) -> None:
-    _edit(path, name, value, keep=True)
+    set_config(path, name, value, keep=True)
 
 
-def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
+def set_config(path: str, name: str, value: str, *, keep: bool = False) -> None:
+    """Write a setting into the file at *path*; its other values stay only with *keep*."""
     if "\0" in value:
         raise BadUsage(
             f"the value of {name} has a NUL, which git config cannot hold",
@@ -464,13 +461,13 @@ def read_user_config(environ: Mapping[str, str]) -> GitConfig:
 
 
 def add_user_config(
-    git_dir: str, own: GitConfig, environ: Mapping[str, str], *, user: GitConfig | None = None
+    git_dir: str, own: GitConfig, environ: Mapping[str, str], *, user: GitConfig
 ) -> GitConfig:
     """Return all settings that git has in *git_dir*, whose own config file holds *own*.
 
-    *user* is what ``read_user_config`` returned, if it was called before.
+    *user* is what ``read_user_config`` returned.
     """
-    config = own.over(_read_user_files(environ) if user is None else user)
+    config = own.over(user)
     why = _why_only_git_knows(config, environ)
     if why is None and config.get_flag("extensions.worktreeConfig", default=False):
         why = "extensions.worktreeConfig is set"

@@ -231,7 +231,11 @@ def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None
 
 def read_settings(path: str | None) -> Kept:
     content = b"" if path is None else read_if_there(path)
-    return Kept(*json.loads(content)) if content else Kept()
+    # Suppressed: a power loss may have left anything.
+    with suppress(ValueError, TypeError):
+        repository, text = json.loads(content)
+        return Kept(str(repository), str(text))
+    return Kept()
 
 
 def _find_top(folder: str) -> str | None:
@@ -288,8 +292,10 @@ def _sweep(parent: str) -> None:
     os.makedirs(parent, mode=0o700, exist_ok=True)
     with os.scandir(parent) as entries:
         for each in entries:
-            if each.stat().st_mtime < time.time() - _FORGOTTEN_S:
-                shutil.rmtree(each.path, ignore_errors=True)
+            # Suppressed: another process sweeps too, or has named what it was making.
+            with suppress(FileNotFoundError):
+                if each.stat().st_mtime < time.time() - _FORGOTTEN_S:
+                    shutil.rmtree(each.path, ignore_errors=True)
 
 
 def _list_files(common: str, place: Place) -> dict[str, bytes]:

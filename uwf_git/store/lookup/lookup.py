@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID, Tree
@@ -25,7 +25,7 @@ from uwf_git.store.objects.commit import (
     write_commit,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import PackedRefs, list_packed_refs, loose_names
+from uwf_git.store.refs.refs import PackedRefs, list_packed_refs, read_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows import WORKFLOWS
@@ -110,9 +110,7 @@ class NodeRoot(NamedTuple):
         yield from find_names(self.store.objects, self._folder(), prefix)
 
     def lists(self, name: NodeHash) -> bool:
-        with suppress(StoreDamaged):
-            return any(True for _name in self.names(name))
-        return False
+        return any(True for _name in self.list_readable(name))
 
     def list_readable(self, prefix: str) -> Iterator[NodeHash]:
         with suppress(StoreDamaged):
@@ -157,6 +155,7 @@ def keeps_versions(ref: str) -> bool:
 # missed. A ref that holds no object id is left out. Source: gitrepository-layout(5),
 # git-pack-refs(1).
 
+_CAS = "refs/cas/"
 _BELOW = (WORKFLOWS, ACTIVE, ARCHIVE)
 
 
@@ -171,13 +170,10 @@ def list_root_refs(store: Store) -> Iterator[str]:
 
 def list_loose_roots(store: Store) -> Iterator[tuple[str, Oid]]:
     """List the loose root refs and their values, in the order of `list_root_refs`."""
-    for ref in _loose_names(store.path):
-        try:
-            oid = store.refs.find(ref)
-        except StoreDamaged:
-            continue
-        if oid is not None:
-            yield ref, oid
+    for prefix in (_CAS, *_BELOW):
+        for name, oid in sorted(read_loose_refs(store.path, prefix).items(), reverse=True):
+            if oid is not None and is_root_ref(prefix + name):
+                yield prefix + name, oid
 
 
 def list_packed_roots(store: Store) -> Iterator[tuple[str, Oid]]:
@@ -199,14 +195,6 @@ def follow(ref: str) -> tuple[str, ...]:
     if ref.startswith(ACTIVE):
         return ref, ARCHIVE + ref.removeprefix(ACTIVE)
     return (ref,)
-
-
-def _loose_names(git_dir: str) -> Iterator[str]:
-    if os.path.isfile(os.path.join(git_dir, NODES_REF)):
-        yield NODES_REF
-    for prefix in _BELOW:
-        for name in sorted(loose_names(os.path.join(git_dir, prefix)), reverse=True):
-            yield prefix + name
 
 
 # Do not check whether each match still exists if there are more: the prefix is ambiguous anyway.
@@ -242,7 +230,8 @@ class NodeLookup:
         self._opened: dict[str, tuple[NodeRoot, ...]] = {}
         # A walk from node to node stays in one thread: search the root of the last node first.
         self._last: tuple[NodeRoot, ...] = ()
-        self._types: dict[NodeHash, Node] = {}
+        # Types are few, and used again and again.
+        self.get_type = cache(self.get)
 
     def find(self, name: NodeHash) -> Node | None:
         """Return the node *name*, or None; built-in nodes are always found."""
@@ -261,13 +250,6 @@ class NodeLookup:
         if node is None:
             raise NoSuchNode(name)
         return node
-
-    def get_type(self, name: NodeHash) -> Node:
-        """Return the node *name* and remember it: types are few, and used again and again."""
-        known = self._types.get(name)
-        if known is None:
-            known = self._types[name] = self.get(name)
-        return known
 
     def list_references(self, node: Node) -> list[NodeHash]:
         """List the references of *node*: its type, then those in its payload.

@@ -11,7 +11,7 @@ from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.names import NodeHash, is_node_hash
-from uwf_git.model.node import Node, NotCanonical, build_node, canonical, content_hash
+from uwf_git.model.node import Node, NotCanonical, build_node, canonical, canonical_hash
 from uwf_git.model.plain_schema import plain_check
 from uwf_git.model.workflow import FrozenDict
 from uwf_git.store.objects.commit import decode_json, encode_json
@@ -69,7 +69,7 @@ def decode_node(name: NodeHash, content: bytes) -> Node:
     try:
         type_hash, written, timestamp = _parse(content)
         payload = canonical(written)
-        actual = content_hash(type_hash, payload, name=name)
+        actual = canonical_hash(None if type_hash == name else type_hash, payload)
     except (ValueError, NotCanonical) as error:
         raise DamagedNode(name, f"cannot be read: {error}") from error
     if actual != name:

@@ -16,7 +16,13 @@ from dulwich.pack import PackFileDisappeared, apply_delta
 
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
-from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
+from uwf_git.store.objects.objects import (
+    DAMAGE,
+    DurableObjects,
+    ObjectStore,
+    damaged_object,
+    disk_places,
+)
 from uwf_git.store.objects.pack_file import (
     LONGEST_CHAIN,
     OFS_DELTA,
@@ -41,9 +47,6 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 # A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
 _HEADER_BYTES = 512
 _LONGEST_HEADER = 64
-
-# What reading a file raises that is no pack, or is cut short.
-_UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
 
 
 class ObjectSize(NamedTuple):
@@ -88,7 +91,7 @@ def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
 def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     for pack in place.by_dulwich.packs:
         # Suppressed: it is not there, or not to be read.
-        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
+        with suppress(KeyError, OSError, PackFileDisappeared, *DAMAGE):
             offset = pack.index.object_offset(hex_to_sha(oid))
             return _measure(os.fspath(pack.data.path), pack.index.object_offset, offset)
     return None
@@ -162,6 +165,9 @@ class LimitedObjects:
     def _check_size(self, name: ObjectID) -> None:
         size = find_size(self._objects, name)
         if size is None:
+            # git takes packs in which only unfolding an object tells how large it is.
+            if name in self._objects:
+                raise damaged_object(name, "cannot be read: it does not say how large it is")
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
@@ -273,10 +279,9 @@ class PackLimits(NamedTuple):
 
     def check_delta(self, size_bytes: int) -> None:
         """Raise `Refused` for an object of so many bytes whose kind is not known yet."""
-        kinds = ("tree", "blob")
-        most = [most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes) for kind in kinds]
-        if size_bytes > max(most):
-            self.check_object(kinds[most.index(max(most))], size_bytes)
+        blobs = self.most_blob_bytes
+        kind = max("tree", "blob", key=lambda each: most_bytes_of(each, most_blob_bytes=blobs))
+        self.check_object(kind, size_bytes)
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""

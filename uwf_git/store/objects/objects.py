@@ -25,7 +25,6 @@ from dulwich.objects import (
     DEFAULT_LOOSE_OBJECT_SIZE_LIMIT,
     Blob,
     Commit,
-    EmptyFileException,
     ObjectID,
     RawObjectID,
     ShaFile,
@@ -86,13 +85,11 @@ def refuse_garbage(path: str) -> None:
             raise ValueError("garbage at the end of the loose object")
 
 
-# What dulwich raises for loose files and packs that are cut short or overwritten.
-_DAMAGE = (
+DAMAGE = (
     ApplyDeltaError,
     ArithmeticError,
     AssertionError,
     ChecksumMismatch,
-    EmptyFileException,
     EOFError,
     FileFormatException,
     IndexError,
@@ -101,6 +98,7 @@ _DAMAGE = (
     struct.error,
     zlib.error,
 )
+"""What dulwich raises for loose files and packs that are cut short or overwritten."""
 
 _Answer = TypeVar("_Answer")
 
@@ -192,7 +190,7 @@ class DurableObjects:
         kind, content = self.get_raw(sha1)
         try:
             found = ShaFile.from_raw_string(kind, content, sha1)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _damage(sha1, error) from error
         if isinstance(found, Tree):
             self._folders.put(sha1, found, len(content))
@@ -271,7 +269,7 @@ class DurableObjects:
             path = self.loose_path(oid)
             if os.path.lexists(path) or self._packs.names(unusual=True):
                 return self._get_by_dulwich(oid, path)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _damage(oid, error) from error
         for other in self.others:
             # Suppressed: it may be in the next.
@@ -286,9 +284,6 @@ class DurableObjects:
         if actual != oid:
             raise ChecksumMismatch(oid, actual)
         return kind, content
-
-    def add_object(self, obj: ShaFile) -> None:
-        self.add_objects([(obj, None)])
 
     def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.

@@ -5,9 +5,9 @@ import os
 import re
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, ShaFile, Tree, hex_to_sha
@@ -22,7 +22,14 @@ from uwf_git.store.objects.commit import (
     read_raw_commit,
 )
 from uwf_git.store.objects.objects import BROKEN, ObjectStore
-from uwf_git.store.objects.pack_file import INDEX, REF_DELTA, UNUSUAL, Pack, find_pack_problem
+from uwf_git.store.objects.pack_file import (
+    INDEX,
+    REF_DELTA,
+    UNUSUAL,
+    ByteCache,
+    Pack,
+    find_pack_problem,
+)
 from uwf_git.store.oid import Oid
 
 if TYPE_CHECKING:
@@ -158,16 +165,10 @@ class StrictCommit(NamedTuple):
 def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
     content = read_raw_commit(objects, oid)
     found = _STRICT.match(content)
-    if found is None:
-        # read_commit raises if it is no commit at all; else it only breaks one of git's rules.
-        view = read_commit(objects, oid)
-        problem = _header_problem(content[: -len(view.message)] if view.message else content)
-    else:
-        problem = None
-        view = build_view(oid, found)
+    # read_commit raises if it is no commit at all; else it only breaks one of git's rules.
+    view = read_commit(objects, oid) if found is None else build_view(oid, found)
     header = content[: len(content) - len(view.message)]
-    if problem is None:
-        problem = _find_odd_header(header)
+    problem = _header_problem(header) if found is None else _find_odd_header(header)
     if problem is None and view.time_s >= END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
     if problem is None and view.message != view.message.decode(errors="replace").encode():
@@ -230,28 +231,27 @@ class BadObjectFile(NamedTuple):
 
 
 def check_object_files(objects: str) -> Iterator[BadObjectFile]:
-    yield from _check_loose(objects)
-    for folder in ("pack", "info", "info/commit-graphs"):
-        for file in _list(os.path.join(objects, folder)):
-            name = f"{folder}/{file}"
-            try:
-                problem = _find_problem(os.path.join(objects, name))
-            except FileNotFoundError:
-                continue  # git has repacked since
-            if problem is not None:
-                yield BadObjectFile(name, problem, _PACK if name.endswith(".pack") else _REBUILT)
-
-
-def _check_loose(objects: str) -> Iterator[BadObjectFile]:
     for folder in filter(_FOLDER.fullmatch, _list(objects)):
         for file in filter(_FILE.fullmatch, _list(os.path.join(objects, folder))):
-            try:
-                with open(os.path.join(objects, folder, file), "rb") as opened:
-                    problem = _find_loose_problem(opened, folder + file)
-            except FileNotFoundError:
-                continue
-            if problem is not None:
-                yield BadObjectFile(f"{folder}/{file}", problem, BROKEN.format(folder, file))
+            hint = BROKEN.format(folder, file)
+            yield from _check(objects, f"{folder}/{file}", _find_loose_problem, hint)
+    for folder in ("pack", "info", "info/commit-graphs"):
+        for file in _list(os.path.join(objects, folder)):
+            hint = _PACK if file.endswith(".pack") else _REBUILT
+            yield from _check(objects, f"{folder}/{file}", _find_problem, hint)
+
+
+def _check(
+    objects: str, name: str, find_problem: Callable[[str], str | None], hint: str
+) -> Iterator[BadObjectFile]:
+    try:
+        problem = find_problem(os.path.join(objects, name))
+    except FileNotFoundError:
+        return  # git has repacked since
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    if problem is not None:
+        yield BadObjectFile(name, problem, hint)
 
 
 def _list(folder: str) -> list[str]:
@@ -263,18 +263,20 @@ def _list(folder: str) -> list[str]:
         return []
 
 
-def _find_loose_problem(file: BinaryIO, oid: str) -> str | None:
+def _find_loose_problem(path: str) -> str | None:
+    oid = "".join(path.split(os.sep)[-2:])
     stream, digest = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False)
     try:
-        while not stream.eof:
-            more = stream.unconsumed_tail or file.read(_PIECE)
-            if not more:
-                return "is cut short"
-            digest.update(stream.decompress(more, _PIECE))
+        with open(path, "rb") as file:
+            while not stream.eof:
+                more = stream.unconsumed_tail or file.read(_PIECE)
+                if not more:
+                    return "is cut short"
+                digest.update(stream.decompress(more, _PIECE))
+            if stream.unused_data or file.read(1):
+                return "has garbage behind the object"
     except zlib.error as error:
         return f"cannot be unpacked: {error}"
-    if stream.unused_data or file.read(1):
-        return "has garbage behind the object"
     return None if digest.hexdigest() == oid else f"holds the object {digest.hexdigest()}"
 
 
@@ -308,13 +310,13 @@ class RecentObjects:
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self._kept: dict[ObjectID, tuple[int, bytes]] = {}
+        self._kept: ByteCache[ObjectID, tuple[int, bytes]]
+        self._kept = ByteCache(_MOST_BYTES, largest=_LONGEST_BYTES)
         # Those of them that were asked for as trees: they are shared, so never modify one.
-        self._trees: dict[ObjectID, Tree] = {}
-        self._size_bytes = 0
+        self._trees: ByteCache[ObjectID, Tree] = ByteCache(_MOST_BYTES, largest=_LONGEST_BYTES)
 
     def __contains__(self, sha1: ObjectID) -> bool:
-        return sha1 in self._kept or sha1 in self._objects
+        return self._kept.get(sha1) is not None or sha1 in self._objects
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
         tree = self._trees.get(sha1)
@@ -323,11 +325,12 @@ class RecentObjects:
         kept = self._kept.get(sha1)
         if kept is None:
             found = self._objects[sha1]
-            self._keep(sha1, (found.type_num, found.as_raw_string()))
+            kept = found.type_num, found.as_raw_string()
+            self._keep(sha1, kept)
         else:
             found = ShaFile.from_raw_string(*kept, sha=sha1)
-        if isinstance(found, Tree) and sha1 in self._kept:
-            self._trees[sha1] = found
+        if isinstance(found, Tree):
+            self._trees.put(sha1, found, len(kept[1]) + _OBJECT_BYTES)
         return found
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
@@ -341,12 +344,4 @@ class RecentObjects:
         return self._objects.add_objects(objects)
 
     def _keep(self, oid: ObjectID, found: tuple[int, bytes]) -> None:
-        size_bytes = len(found[1])
-        if size_bytes > _LONGEST_BYTES:
-            return
-        self._size_bytes += size_bytes + _OBJECT_BYTES
-        if self._size_bytes > _MOST_BYTES:
-            self._kept.clear()
-            self._trees.clear()
-            self._size_bytes = size_bytes + _OBJECT_BYTES
-        self._kept[oid] = found
+        self._kept.put(oid, found, len(found[1]) + _OBJECT_BYTES)

@@ -12,6 +12,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.store.disk.durable import (
     FileMemory,
     read_if_there,
+    read_stamp,
     remove_file,
     replace_file,
     sync_directories,
@@ -264,11 +265,7 @@ def _map(path: str) -> bytes | mmap.mmap:
 
 def stamp_packed(git_dir: str) -> str:
     """Return a text that changes whenever packed-refs is replaced; "" if there is no such file."""
-    try:
-        found = os.stat(os.path.join(git_dir, PACKED_REFS))
-    except FileNotFoundError:
-        return ""
-    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    return ":".join(map(str, read_stamp(os.path.join(git_dir, PACKED_REFS)) or ()))
 
 
 # Read refs from git's files, and move them by compare-and-swap.

@@ -5,6 +5,7 @@ Source: fsck_head_link in git's builtin/fsck.c, refs/packed-backend.c; `git refs
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,10 +45,9 @@ def check_head(git_dir: str) -> Iterator[BadRefFile]:
     if _OID.fullmatch(content.rstrip()):
         return
     problem = f"names no branch and no commit: {content[:60]!r}"
-    yield BadRefFile("HEAD", problem, HEAD_HINT.format(os.path.join(git_dir, "HEAD")))
-
-
-HEAD_HINT = "make it name the branch that it named: echo 'ref: refs/heads/main' > {}"
+    path = shlex.quote(os.path.join(git_dir, "HEAD"))
+    hint = f"make it name the branch that it named: echo 'ref: refs/heads/main' > {path}"
+    yield BadRefFile("HEAD", problem, hint)
 
 
 def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:

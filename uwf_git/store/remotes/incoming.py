@@ -186,12 +186,13 @@ def mapped_bytes(objects: ObjectStore) -> int:
 
 
 def _pack_bytes(place: DurableObjects) -> int:
-    try:
-        with os.scandir(place.pack_dir) as files:
-            own = sum(file.stat().st_size for file in files)
-    except FileNotFoundError:
-        own = 0
-    return own + sum(map(_pack_bytes, place.others))
+    size = 0
+    with suppress(FileNotFoundError), os.scandir(place.pack_dir) as files:
+        for file in files:
+            # Suppressed: its pack was united in this moment.
+            with suppress(FileNotFoundError):
+                size += file.stat().st_size
+    return size + sum(map(_pack_bytes, place.others))
 
 
 # A path between colons, or quoted as in C.

@@ -225,7 +225,7 @@ CLAIMS = "refs/claims/"
 
 _DEFAULT = "origin"
 _OTHER_NAMES = ("threads", "hub", "uwf")
-_URL = ".url"
+_URL = re.compile(r"remote\.(.+)\.url", re.DOTALL)
 # What git-check-ref-format forbids, and surrogates: bytes that are not UTF-8.
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
@@ -267,21 +267,15 @@ def is_remote_name(name: str) -> bool:
 
 
 def list_remotes(config: GitConfig) -> list[Remote]:
-    names = [name[len("remote.") : -len(_URL)] for name in config.values if _is_url(name)]
-    return [_read(config, name) for name in sorted(names)]
-
-
-def _is_url(setting: str) -> bool:
-    return (
-        setting.startswith("remote.")
-        and setting.endswith(_URL)
-        and len(setting) > len("remote." + _URL)
-    )
-
-
-def _read(config: GitConfig, name: str) -> Remote:
-    url = config.get_all(f"remote.{name}.url")[0]
-    return Remote(name, url, tuple(config.get_all(f"remote.{name}.pushurl")))
+    names = sorted(found[1] for setting in config.values if (found := _URL.fullmatch(setting)))
+    return [
+        Remote(
+            name,
+            config.get_all(f"remote.{name}.url")[0],
+            tuple(config.get_all(f"remote.{name}.pushurl")),
+        )
+        for name in names
+    ]
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
@@ -402,7 +396,7 @@ _OTHERS = ("heads", "tags")
 
 def repair_remote(store: Store, name: str) -> None:
     """Give the remote *name*, a mirror, the settings that `uwf remote add` writes."""
-    path = os.path.join(store.path, "config")
+    path = _config_path(store)
     own = read_config_file(path)
     section = f"remote.{name}"
     wanted = [
@@ -484,11 +478,12 @@ class SharedRefs(NamedTuple):
     workflows: dict[str, Oid]
 
     def find(self, kind: str, name: str) -> Oid | None:
-        return self._folder(kind).get(name)
+        refs: dict[str, Oid] = getattr(self, kind)
+        return refs.get(name)
 
     def rows(self) -> Iterator[tuple[str, str, Oid]]:
-        for kind in SHARED:
-            yield from ((kind, name, oid) for name, oid in self._folder(kind).items())
+        for kind, refs in self._asdict().items():
+            yield from ((kind, name, oid) for name, oid in refs.items())
 
     def find_tip(self, thread: str) -> Oid | None:
         """Return the newest commit of a thread, active or archived; None for an unknown thread."""
@@ -501,9 +496,6 @@ class SharedRefs(NamedTuple):
             for folder in (self.threads, self.archive)
         )
         return SharedRefs(active, archived, {})
-
-    def _folder(self, kind: str) -> dict[str, Oid]:
-        return {"threads": self.threads, "archive": self.archive}.get(kind, self.workflows)
 
 
 def read_shared(store: Store, remote: Remote | None = None) -> SharedRefs:

@@ -10,8 +10,6 @@ import os
 import re
 import shlex
 import socket
-import struct
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -33,9 +31,6 @@ from dulwich.client import (
 )
 from dulwich.config import ConfigDict
 from dulwich.errors import (
-    ApplyDeltaError,
-    ChecksumMismatch,
-    FileFormatException,
     GitProtocolError,
     HangupException,
     NotGitRepository,
@@ -52,7 +47,7 @@ from uwf_git.git_environment import UNSET_LOCAL_VARIABLES, without_local_variabl
 from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, render_size, transfer_too_large
-from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.objects import DAMAGE, ObjectStore
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.incoming import (
     ChooseWants,
@@ -545,23 +540,13 @@ _SYSTEM_SAID = re.compile(r"""\[Errno -?\d+\] ([^'")]+)|(certificate verify fail
 
 # What dulwich raises when a server does not keep to the protocol.
 _BROKEN = (
-    ApplyDeltaError,
-    ArithmeticError,
-    AssertionError,
+    *DAMAGE,
     AttributeError,
-    ChecksumMismatch,
-    EOFError,
-    FileFormatException,
-    IndexError,
-    KeyError,
     InvalidWants,
+    KeyError,
     NotImplementedError,
     RecursionError,
-    TypeError,
     UnresolvedDeltas,
-    ValueError,
-    struct.error,
-    zlib.error,
 )
 
 

@@ -179,7 +179,7 @@ def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
     ):
         raise ThreadExists(thread)
     debug("PJN95M8Q", "thread begun", thread=thread, commit=commit)
-    _note_moved(store, commit)
+    store.own_transitions.note_moved(commit)
     return Head(thread, commit, archived=False)
 
 
@@ -195,7 +195,7 @@ def advance_head(store: Store, head: Head, to: Oid) -> Head:
         debug("8TNTN9G3", "head lost", thread=head.thread, seen=head.commit, to=to)
         raise HeadMoved(head.thread)
     debug("FSTR1NP8", "head moved", thread=head.thread, seen=head.commit, to=to)
-    _note_moved(store, to)
+    store.own_transitions.note_moved(to)
     return Head(head.thread, to, archived=False)
 
 
@@ -211,7 +211,7 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
         debug("SW02V902", "archive lost", thread=head.thread, seen=head.commit, to=to)
         raise HeadMoved(head.thread)
     debug("6FDAN8P0", "thread archived", thread=head.thread, seen=head.commit, to=to)
-    _note_moved(store, to)
+    store.own_transitions.note_moved(to)
     return Head(head.thread, to, archived=True)
 
 
@@ -220,9 +220,4 @@ def replace_archive(store: Store, head: Head, to: Oid) -> None:
     if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
         raise HeadMoved(head.thread)
     debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)
-    _note_moved(store, to)
-
-
-def _note_moved(store: Store, commit: Oid) -> None:
-    if store.own_transitions is not None:
-        store.own_transitions.note_moved(commit)
+    store.own_transitions.note_moved(to)

@@ -1,7 +1,6 @@
 """The commits of a thread, its steps, the threads around it, and preserved work."""
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from uwf_git.model.builtin import START, find_reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node
+from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -111,8 +111,7 @@ class StepChain:
         """Newest first, as far as the chain was followed."""
 
         self._marked = snapshot.record.node
-        self._nodes: OrderedDict[int, tuple[Node, int]] = OrderedDict()
-        self._bytes = 0
+        self._nodes: ByteCache[int, Node] = ByteCache(MOST_BYTES)
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -129,8 +128,9 @@ class StepChain:
 
     def _read(self, back: int) -> Node:
         """Return the step that is *back* steps before the newest, and learn the name before it."""
-        if back in self._nodes:
-            return self._nodes[back][0]
+        held = self._nodes.get(back)
+        if held is not None:
+            return held
         name = self._names[back]
         node = self._snapshot.get_node(name)
         previous = find_previous(node)
@@ -138,7 +138,7 @@ class StepChain:
             raise self._snapshot.broken_chain(name)
         if len(self._names) == back + 1:
             self._follow(previous)
-        self._keep(back, node)
+        self._nodes.put(back, node, len(repr(node.payload)) + _NODE_BYTES)
         return node
 
     def _follow(self, previous: NodeHash) -> None:
@@ -162,13 +162,6 @@ class StepChain:
                 raise self._snapshot.broken_chain(name)
             name = parent
         return name
-
-    def _keep(self, back: int, node: Node) -> None:
-        weight = len(repr(node.payload)) + _NODE_BYTES
-        self._nodes[back] = node, weight
-        self._bytes += weight
-        while self._bytes > MOST_BYTES:
-            self._bytes -= self._nodes.popitem(last=False)[1][1]
 
 
 # Preserved commits: finished work whose thread had moved on, behind refs/uwf/kept/.

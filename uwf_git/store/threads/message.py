@@ -6,15 +6,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from uwf_git.model.event_folds import Words
-from uwf_git.model.names import NodeHash, ThreadId, is_node_hash, is_thread_id
+from uwf_git.model.names import is_node_hash, is_thread_id
 from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.thread import (
     EVENTS,
     FORMAT,
     STATUSES,
-    Event,
     NotAPresent,
-    Status,
     ThreadState,
     TransitionRecord,
     parse_present,
@@ -27,126 +25,97 @@ from uwf_git.store.oid import is_oid
 #
 # Format: FORMAT.md, "The trailers of a thread commit".
 
-_FORKED_FROM = "Uwf-Forked-From"
-_PARENT = "Uwf-Parent-Thread"
-_RETRIES = "Uwf-Retries-Left"
-_NAMES = (
-    "Uwf-Thread Uwf-Event Uwf-Status Uwf-Node Uwf-Depth Uwf-Workflow Uwf-Workflow-Name Uwf-Role "
-    "Uwf-Agent Uwf-At Uwf-Attempt Uwf-Turn Uwf-Files Uwf-Cause Uwf-Format"
-)
-_LISTED = frozenset({*_NAMES.split(), _PARENT, _FORKED_FROM, _RETRIES})
-_FLAGS = {True: "yes", False: "no"}
+_FORMAT = "Uwf-Format"
 _FILES = re.compile(r"[0-9a-f]{40}\.\.[0-9a-f]{40}")
 _LONGEST_NUMBER = 15
 
 
+class _Trailer(NamedTuple):
+    field: str
+    """Of a `TransitionRecord`."""
+
+    fits: Callable[[str], object] = bool
+    problem: str = ""
+    read: Callable[[str], Any] = str
+
+
+def _is_natural(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+
+
+def _node(field: str, name: str) -> _Trailer:
+    return _Trailer(field, is_node_hash, f"has no node in {name}")
+
+
+def _thread(field: str) -> _Trailer:
+    return _Trailer(field, is_thread_id, "names no thread")
+
+
+_TRAILERS: Mapping[str, _Trailer] = {
+    "Uwf-Thread": _thread("thread"),
+    "Uwf-Parent-Thread": _thread("parent_thread"),
+    "Uwf-Event": _Trailer("event", EVENTS.__contains__, "has an unknown event"),
+    "Uwf-Status": _Trailer("status", STATUSES.__contains__, "has an unknown status"),
+    "Uwf-Node": _node("node", "Uwf-Node"),
+    "Uwf-Depth": _Trailer("depth", _is_natural, "has no number in Uwf-Depth", int),
+    "Uwf-Workflow": _node("workflow", "Uwf-Workflow"),
+    "Uwf-Workflow-Name": _Trailer("workflow_name"),
+    "Uwf-Role": _Trailer("role"),
+    "Uwf-Agent": _Trailer("agent"),
+    "Uwf-At": _Trailer("at"),
+    "Uwf-Attempt": _Trailer("attempt", _is_natural, "has no number in Uwf-Attempt", int),
+    "Uwf-Retries-Left": _Trailer(
+        "retries_left",
+        {"yes", "no"}.__contains__,
+        "says neither yes nor no in Uwf-Retries-Left",
+        "yes".__eq__,
+    ),
+    "Uwf-Turn": _Trailer("turn", is_oid, "names no commit in Uwf-Turn"),
+    "Uwf-Files": _Trailer("files", _FILES.fullmatch, "names no two commits in Uwf-Files"),
+    "Uwf-Forked-From": _thread("forked_from"),
+    "Uwf-Cause": _node("cause", "Uwf-Cause"),
+}
+"""By name, in the order in which they are written; `Uwf-Format` is the last."""
+
+_REQUIRED = [
+    name
+    for name, trailer in _TRAILERS.items()
+    if trailer.field not in TransitionRecord._field_defaults
+]
+
+
 def build_thread_message(record: TransitionRecord, words: Words) -> bytes:
     """Write the message of a thread commit; the subject is ``<role or event>: <said>``."""
-    who = record.role or record.event
-    return build_message(who, words.said, body=words.body, trailers=_list_trailers(record))
+    values = ((name, getattr(record, trailer.field)) for name, trailer in _TRAILERS.items())
+    trailers = [(name, _spell(value)) for name, value in values if value not in {None, ""}]
+    trailers.append((_FORMAT, str(FORMAT)))
+    return build_message(
+        record.role or record.event, words.said, body=words.body, trailers=trailers
+    )
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 def parse_thread_message(message: bytes) -> TransitionRecord:
     trailers = parse_trailers(message)
-    unlisted = trailers.keys() - _LISTED
+    del trailers[_FORMAT]  # checked as it was read
+    unlisted = trailers.keys() - _TRAILERS.keys()
     if unlisted:
         raise BadMessage(f"has a trailer that format {FORMAT} does not list: {min(unlisted)}")
-    return TransitionRecord(
-        thread=_thread(_required(trailers, "Uwf-Thread")),
-        event=_event(_required(trailers, "Uwf-Event")),
-        status=_status(_required(trailers, "Uwf-Status")),
-        node=_node(trailers, "Uwf-Node"),
-        depth=_natural(trailers, "Uwf-Depth"),
-        workflow=_node(trailers, "Uwf-Workflow"),
-        workflow_name=_required(trailers, "Uwf-Workflow-Name"),
-        role=trailers.get("Uwf-Role"),
-        agent=trailers.get("Uwf-Agent"),
-        attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
-        forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
-        cause=_node(trailers, "Uwf-Cause") if "Uwf-Cause" in trailers else None,
-        at=trailers.get("Uwf-At"),
-        parent_thread=_thread(trailers[_PARENT]) if _PARENT in trailers else None,
-        retries_left=_flag(trailers[_RETRIES]) if _RETRIES in trailers else None,
-        turn=_commit(trailers["Uwf-Turn"]) if "Uwf-Turn" in trailers else None,
-        files=_files(trailers["Uwf-Files"]) if "Uwf-Files" in trailers else None,
-    )
-
-
-def _list_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
-    retries = None if record.retries_left is None else _FLAGS[record.retries_left]
-    pairs: list[tuple[str, str | int | None]] = [
-        ("Uwf-Thread", record.thread),
-        (_PARENT, record.parent_thread),
-        ("Uwf-Event", record.event),
-        ("Uwf-Status", record.status),
-        ("Uwf-Node", record.node),
-        ("Uwf-Depth", record.depth),
-        ("Uwf-Workflow", record.workflow),
-        ("Uwf-Workflow-Name", record.workflow_name),
-        ("Uwf-Role", record.role),
-        ("Uwf-Agent", record.agent),
-        ("Uwf-At", record.at),
-        ("Uwf-Attempt", record.attempt),
-        (_RETRIES, retries),
-        ("Uwf-Turn", record.turn),
-        ("Uwf-Files", record.files),
-        (_FORKED_FROM, record.forked_from),
-        ("Uwf-Cause", record.cause),
-        ("Uwf-Format", FORMAT),
-    ]
-    return [(name, str(value)) for name, value in pairs if value not in {None, ""}]
-
-
-def _required(trailers: dict[str, str], name: str) -> str:
-    try:
-        return trailers[name]
-    except KeyError:
-        raise BadMessage(f"has no {name}") from None
-
-
-def _thread(text: str) -> ThreadId:
-    return ThreadId(_checked(text, "names no thread", fits=is_thread_id(text)))
-
-
-def _event(text: str) -> Event:
-    _checked(text, "has an unknown event", fits=text in EVENTS)
-    return text  # type: ignore[return-value]  # EVENTS are the Literal's own words
-
-
-def _status(text: str) -> Status:
-    _checked(text, "has an unknown status", fits=text in STATUSES)
-    return text  # type: ignore[return-value]  # STATUSES are the Literal's own words
-
-
-def _node(trailers: dict[str, str], name: str) -> NodeHash:
-    text = _required(trailers, name)
-    return NodeHash(_checked(text, f"has no node in {name}", fits=is_node_hash(text)))
-
-
-def _natural(trailers: dict[str, str], name: str) -> int:
-    text = _required(trailers, name)
-    is_natural = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-    return int(_checked(text, f"has no number in {name}", fits=is_natural))
-
-
-def _flag(text: str) -> bool:
-    problem = f"says neither yes nor no in {_RETRIES}"
-    return _checked(text, problem, fits=text in _FLAGS.values()) == _FLAGS[True]
-
-
-def _commit(text: str) -> str:
-    return _checked(text, "names no commit in Uwf-Turn", fits=is_oid(text))
-
-
-def _files(text: str) -> str:
-    fits = _FILES.fullmatch(text) is not None
-    return _checked(text, "names no two commits in Uwf-Files", fits=fits)
-
-
-def _checked(text: str, problem: str, *, fits: bool) -> str:
-    if not fits:
-        raise BadMessage(f"{problem}: {text[:40]!r}")
-    return text
+    for name in _REQUIRED:
+        if name not in trailers:
+            raise BadMessage(f"has no {name}")
+    fields: dict[str, Any] = {}
+    for name, text in trailers.items():
+        field, fits, problem, read = _TRAILERS[name]
+        if not fits(text):
+            raise BadMessage(f"{problem}: {text[:40]!r}")
+        fields[field] = read(text)
+    return TransitionRecord(**fields)
 
 
 # Read now.json: a thread's state as one of its commits has it. Format: FORMAT.md, "now.json".

@@ -93,8 +93,7 @@ def write_draft(store: Store, draft: CommitDraft, new: NewCommit, signing: Signi
     commit = write_commit(store.objects, draft, signing)
     record = new.record
     debug("BPASMJSC", "commit written", thread=record.thread, event=record.event, commit=commit)
-    if store.own_transitions is not None:
-        store.own_transitions.note_recorded(commit)
+    store.own_transitions.note_recorded(commit)
     return commit
 
 
