@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 import pytest
-from commands.flows import FILES, Split, lists, plays
-from commands.forging import troubles
+from commands.flows import FILES, Split, lists, plays, split_checks
+from commands.forging import forge, points, troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import NESTED, branch_of
 from commands.step.test_record_turn import LOOP, drive, script
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World, replied
+from dulwich.objects import Commit
 from fresh_store import fresh_store
 
 from uwf_git.commands.receive.receive import check_received
@@ -28,7 +29,9 @@ from uwf_git.commands.split.family import (
     find_isolation,
     find_owner,
     list_present_descendants,
+    name_branch,
 )
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -67,6 +70,24 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     assert world.store.refs.create(f"refs/threads/{first}", tip)
     assert first in family
     assert first not in stranger
+
+
+def test_threads_that_were_forged_to_be_around_each_other_are_damage(world: World) -> None:
+    split = split_checks(world)
+    child = split.children[0]
+    start = world.snapshot(child).get_entry("start.json")
+
+    def turn_inside_out(commit: Commit) -> None:
+        points(world.store, "start.json", start)(commit)
+        commit.message = b"%s\nUwf-Parent-Thread: %s\n" % (commit.message.rstrip(), child.encode())
+
+    forge(world.store, f"refs/threads/{split.thread}", {-1: turn_inside_out})
+
+    for thread in (split.thread, child):
+        with pytest.raises(StoreDamaged, match="of a thread that is around itself"):
+            find_owner(world.store, world.snapshot(thread))
+        with pytest.raises(StoreDamaged, match="of a thread that is around itself"):
+            name_branch(world.store, thread)
 
 
 def test_steps_before_a_branch_are_counted_from_the_inside(world: World) -> None:
