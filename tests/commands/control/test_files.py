@@ -16,6 +16,7 @@ from uwf_git.commands.control.files import (
     find_files,
     fork_with_files,
     open_files,
+    poke_with_files,
     read_patch,
     restore_files,
     take_files,
@@ -26,6 +27,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.lock import lock_thread
 
@@ -221,6 +223,24 @@ def test_a_fork_trusts_no_filter_that_an_agent_planted(
     world.step(new, edits(lambda place: (place / "new").write_text("x")))
     assert files_of(world, new)
     assert not ran.exists()
+
+
+def test_what_cannot_be_signed_leaves_all_files_as_they_are(
+    world: World, thread: ThreadId, tmp_path: Path
+) -> None:
+    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
+    store = world.store._replace(config=config)
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+    after, into = read_all(world.place), tmp_path / "fork"
+
+    with refuses("cannot-sign"):
+        poke_with_files(store, world.caller, thread)
+    with refuses("cannot-sign"):
+        request = ForkRequest(thread, "1")
+        fork_with_files(store, world.caller, request, thread=world.new_id(), into=str(into))
+
+    assert read_all(world.place) == after
+    assert not into.exists()
 
 
 def split_and_write(world: World, git: Git, *, lines: tuple[str, str]) -> tuple[ThreadId, ...]:

@@ -408,6 +408,8 @@ def fork_with_files(
             code="no-place-for-files",
             hint="name a path: --into PATH",
         )
+    # Before the work tree, which nothing would remove again.
+    caller.check_signing(store)
     workdir = find_workdir(store, head.thread) or found.chain.worktree
     prefix = os.path.relpath(os.path.realpath(workdir), found.chain.worktree)
     open_files(found, found.after, path)
