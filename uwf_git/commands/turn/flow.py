@@ -239,10 +239,6 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     return fill_template(snapshot, present, place, place.inputs[0])
 
 
-def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    return fill_template(snapshot, present, place, place.node.fields.get("input"))
-
-
 def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
     """Return *template* filled as an input at *place* is; None stays None."""
     if template is None:

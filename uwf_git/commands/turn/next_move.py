@@ -363,7 +363,7 @@ def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -
 def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return the limit that lets a thread begin no step, or why what was spent is not known."""
     try:
-        return find_limit(store, snapshot, snapshot.get_present())
+        return find_limit(store, snapshot)
     except StoreDamaged as damage:
         return damage
 
