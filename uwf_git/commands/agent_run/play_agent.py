@@ -112,8 +112,6 @@ class Report(NamedTuple):
 
 def prepare_output_file(turn: Turn) -> None:
     """Remove the output file of an earlier try, and remember the path for this one."""
-    if turn.asked.output_file is None:
-        return
     try:
         path = find_output_path(turn.snapshot, turn.present, turn.place, turn.asked)
         if path is not None:

@@ -180,11 +180,9 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     A branch in which nothing ran, or nothing changed, has the commit at which it began.
 
     Returns:
-        The ref of the commit; None if the branch does not work apart, or not on this machine.
+        The ref of the commit; None if the branch, which works apart, does so on another machine.
     """
-    parent, at = snapshot.get_trunk(), find_isolation(snapshot)
-    if parent is None or at is None:
-        return None
+    parent, at = _find_parent(snapshot), find_isolation(snapshot)
     thread, ref = snapshot.record.thread, name_work(snapshot.record.thread)
     with lock_worktrees(store):
         worktree = find_worktree(store, parent, thread)
