@@ -336,7 +336,7 @@ class Drive:
         self.has_begun = True
         self.stopped_turns += 1
         record = self._snapshot().record
-        if record.status in {"completed", "killed"}:
+        if record.status in ENDED:
             return self.ended()
         if record.status == "paused":
             return self.stop("paused")
