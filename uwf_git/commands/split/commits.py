@@ -7,6 +7,7 @@ StartNodes, and everything else follows again. Format: FORMAT.md, "Branches" and
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -110,6 +111,18 @@ def read_entry(snapshot: Snapshot) -> Position | None:
     """Return where the thread begins in its flow, if it is a branch of a flow."""
     entry = snapshot.get_start().payload.get("entry")
     return None if entry is None else parse_position(entry)
+
+
+def find_in_flow(snapshot: Snapshot, at: str | None) -> tuple[Flow, Position] | None:
+    """Return the place *at* and its flow; None in a graph, or if the flow has no such place."""
+    if at is None:
+        return None
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
+    with suppress(NotAPosition):
+        position = parse_position(at)
+        if flow is not None and position.place in flow.nodes:
+            return flow, position
+    return None
 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
