@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 import pytest
+from commands.flow_runs import script
 from commands.flows import FILES, Split, lists, plays, split_checks
 from commands.forging import forge, points, troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import LOOP, drive, script
+from commands.step.test_record_turn import LOOP, drive
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World, replied
 from dulwich.objects import Commit
