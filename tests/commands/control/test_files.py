@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from commands.step.test_turn_files import edits, files_of, user_state
@@ -12,6 +13,7 @@ from commands.world import World, read_thread, says
 from conftest import Draws
 from refusing import refuses
 
+from uwf_git.commands.control import files
 from uwf_git.commands.control.files import (
     find_files,
     fork_with_files,
@@ -223,6 +225,23 @@ def test_a_fork_trusts_no_filter_that_an_agent_planted(
     world.step(new, edits(lambda place: (place / "new").write_text("x")))
     assert files_of(world, new)
     assert not ran.exists()
+
+
+def test_a_fork_begins_at_the_step_whose_files_it_has(
+    world: World, thread: ThreadId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_late(*asked: Any) -> str:
+        world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+        return open_files(*asked)
+
+    monkeypatch.setattr(files, "open_files", open_late)
+    request, into = ForkRequest(thread), str(tmp_path / "fork")
+    forked, _ = fork_with_files(
+        world.store, world.caller, request, thread=world.new_id(), into=into
+    )
+
+    assert forked.depth == 3
+    assert (tmp_path / "fork" / "new").read_text() == "two\n"
 
 
 def test_what_cannot_be_signed_leaves_all_files_as_they_are(

@@ -415,7 +415,9 @@ def fork_with_files(
     open_files(found, found.after, path)
     inside = os.path.normpath(os.path.join(path, prefix))
     os.makedirs(inside, exist_ok=True)
-    forked = fork_thread(store, caller, request._replace(workdir=inside), thread=thread)
+    # At the step whose files are there, though the thread may have moved on meanwhile.
+    request = request._replace(at=point.commit.oid, from_role=None, workdir=inside)
+    forked = fork_thread(store, caller, request, thread=thread)
     chain = find_chain(store, thread, caller.environ)
     if chain is not None and found.chain.has(found.after):
         move_ref(chain.git, chain.ref, found.after, old="")
