@@ -31,6 +31,7 @@ from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 
 
@@ -287,6 +288,15 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     assert user_state(world.place, git) == state
     restore_files(world.store, world.caller, thread, taken.before)
     assert (world.place / "notes").read_text() == "begun\n"
+
+
+def test_a_fork_of_a_branch_whose_worktree_is_gone_works_in_its_own(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    _, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(one, "1"), thread=new, into=into)
+    assert find_workdir(world.store, new) == into
 
 
 def test_a_conflict_is_named_before_a_file_is_touched(world: World, git: Git) -> None:

@@ -410,10 +410,8 @@ def fork_with_files(
         )
     # Before the work tree, which nothing would remove again.
     caller.check_signing(store)
-    workdir = find_workdir(store, head.thread) or found.chain.worktree
-    prefix = os.path.relpath(os.path.realpath(workdir), found.chain.worktree)
     open_files(found, found.after, path)
-    inside = os.path.normpath(os.path.join(path, prefix))
+    inside = os.path.normpath(os.path.join(path, found.chain.inner))
     os.makedirs(inside, exist_ok=True)
     # At the step whose files are there, though the thread may have moved on meanwhile.
     request = request._replace(at=point.commit.oid, from_role=None, workdir=inside)

@@ -81,10 +81,18 @@ class _Changes(NamedTuple):
 
 class Chain:
     def __init__(
-        self, store: Store, thread: ThreadId, environ: Mapping[str, str], place: Place
+        self,
+        store: Store,
+        thread: ThreadId,
+        environ: Mapping[str, str],
+        place: Place,
+        workdir: str,
     ) -> None:
         self.thread, self.ref = thread, name_work(thread)
         self.worktree = place.worktree or ""
+        self.inner = os.path.relpath(os.path.realpath(workdir), self.worktree)
+        """Where in the work tree the agents run."""
+
         self._own_index = os.path.join(place.git_dir, "index")
         self.index = files_index(store, thread)
         self._size = files_size(store, thread)
@@ -283,7 +291,7 @@ def find_chain(
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
-    return None if isinstance(place, str) else Chain(store, thread, environ, place)
+    return None if isinstance(place, str) else Chain(store, thread, environ, place, workdir)
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
