@@ -27,6 +27,7 @@ from uwf_git.commands.control.files import (
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
@@ -226,6 +227,21 @@ def test_a_fork_trusts_no_filter_that_an_agent_planted(
     world.step(new, edits(lambda place: (place / "new").write_text("x")))
     assert files_of(world, new)
     assert not ran.exists()
+
+
+def test_the_files_of_a_fork_whose_work_tree_is_gone_are_removed_with_it(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
+    kill_thread(world.store, world.caller, new, reason="enough")
+    shutil.rmtree(into)
+    (removal,) = plan_removals(world.store, [new])
+
+    work = remove_thread(world.store, world.caller, removal).work
+
+    assert work is not None
+    assert git("for-each-ref", work.ref, cwd=world.place) == ""
 
 
 def test_a_fork_begins_at_the_step_whose_files_it_has(

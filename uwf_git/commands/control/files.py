@@ -29,7 +29,7 @@ from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of, move_ref
+from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -418,5 +418,5 @@ def fork_with_files(
     forked = fork_thread(store, caller, request, thread=thread)
     chain = find_chain(store, thread, caller.environ)
     if chain is not None and found.chain.has(found.after):
-        move_ref(chain.git, chain.ref, found.after, old="")
+        chain.begin(found.after)
     return forked, path

@@ -107,6 +107,12 @@ class Chain:
         shown = config.over(store.user_config).get(_UNTRACKED) or ""
         self._untracked = "no" if shown.lower() in {"no", "false"} else "all"
 
+    def begin(self, commit: str) -> None:
+        """Go on from *commit* of another chain; what was recorded until then is not counted."""
+        os.makedirs(os.path.dirname(self._size), exist_ok=True)
+        replace_file(self._size, b"0", durable=False)
+        move_ref(self.git, self.ref, commit, old="")
+
     def record(
         self,
         title: str,

@@ -416,7 +416,12 @@ def forget_chain(
     if not has_files(store, thread):
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
-    return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
+    # Where the work tree of a fork is gone, its repository is not.
+    kept = find_settings(store, thread).repository
+    repository = kept if chain is None else chain.git.place.git_dir
+    if not os.path.isdir(repository):
+        return None
+    return _delete_ref(environ, repository, name_work(thread))
 
 
 def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:
