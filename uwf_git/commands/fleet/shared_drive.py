@@ -97,12 +97,14 @@ class Project(NamedTuple):
             known = next(
                 (each for each in (self.thread, *self.around) if name_work(each) in refs), None
             )
-            self._git(self._mirror, "fetch", "-q", self.url, "+refs/heads/*:refs/heads/*")
+            # A branch that is gone there may be in the way of another.
+            heads = ("--prune", self.url, "+refs/heads/*:refs/heads/*")
+            self._git(self._mirror, "fetch", "-q", *heads)
             tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
             if known is not None:
                 self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
             elif self.base:
-                tip = self.base
+                tip = self._find_base()
             if known != self.thread:
                 self._begin(tip)
             if not os.path.isdir(self.workdir):
@@ -147,7 +149,7 @@ class Project(NamedTuple):
         """Let the ref begin at *tip*; that also tells whether the project takes it."""
         if not tip:
             raise Refused(
-                f"{self.url} has no commit to begin with",
+                f"{self.url} has no commit {self.base or 'to begin with'}",
                 code="project-empty",
                 hint="push a commit there, or name one: --base COMMIT",
             )
@@ -173,6 +175,11 @@ class Project(NamedTuple):
         self._git(self.workdir, "clean", "-q", "-fd")
         self._git(self.workdir, "read-tree", "-m", "-u", head, tip)
         self._git(self.workdir, "read-tree", head)
+
+    def _find_base(self) -> str:
+        with suppress(ProgramFailed):
+            return self._git(self._mirror, "rev-parse", "--verify", f"{self.base}^{{commit}}")
+        return ""
 
     def _find(self, repository: str, ref: str) -> str:
         return self._git(repository, "for-each-ref", "--format=%(objectname)", ref)
