@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from commands.fleet.machines import PLAIN, SPLIT, Field, ended
 from refusing import refuses
 from seal import START_MS
 
+from uwf_git.commands.fleet import shared_drive
 from uwf_git.commands.fleet.shared_drive import Project
 from uwf_git.model.names import build_thread_id
+from uwf_git.store.git.program import Ran, run_program
 
 
 def git(place: Path, *words: str) -> str:
@@ -78,6 +81,28 @@ def test_a_thread_begins_at_any_name_of_a_commit(project: Path, tmp_path: Path, 
     place.prepare()
     with refuses("project-empty", match="has no commit dev$"):
         place_of(project, tmp_path, base="dev").prepare()
+
+
+@pytest.mark.parametrize("word", ["clone", "checkout"])
+def test_what_a_kill_has_cut_short_is_done_again(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    place = place_of(project, tmp_path, base="")
+
+    def die(argv: list[str], environ: Mapping[str, str], *, cwd: str) -> Ran:
+        if word in argv:
+            if word == "clone":
+                os.makedirs(argv[-1])
+            raise OSError("killed")
+        return run_program(argv, environ, cwd=cwd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shared_drive, "run_program", die)
+        with pytest.raises(OSError, match="killed"):
+            place.prepare()
+    place.prepare()
+
+    assert Path(place.workdir, "notes").read_text() == "begun\n"
 
 
 def place_of(project: Path, at: Path, *, base: str) -> Project:
