@@ -1,11 +1,12 @@
 """Branches and the threads that they belong to."""
 
+import json
 from typing import NamedTuple
 
 import pytest
 from commands.flow_runs import script
 from commands.flows import FILES, Split, lists, plays, split_checks
-from commands.forging import forge, points, troubles
+from commands.forging import forge, holds, points, troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import NESTED, branch_of
 from commands.step.test_record_turn import LOOP, drive
@@ -14,6 +15,7 @@ from commands.world import World, replied
 from dulwich.objects import Commit
 from fresh_store import fresh_store
 
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
@@ -31,9 +33,11 @@ from uwf_git.commands.split.family import (
     find_owner,
     list_present_descendants,
     name_branch,
+    walk_descendants,
 )
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -89,6 +93,22 @@ def test_threads_that_were_forged_to_be_around_each_other_are_damage(world: Worl
             find_owner(world.store, world.snapshot(thread))
         with pytest.raises(StoreDamaged, match="of a thread that is around itself"):
             name_branch(world.store, thread)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_thread_that_was_forged_to_be_its_own_branch_is_damage(world: World, number: int) -> None:
+    split = split_checks(world)
+    now = json.loads(read_commit_file(world.store.objects, split.tip.commit, "now.json"))
+    now["split"]["children"][number]["thread"] = split.thread
+    content = json.dumps(now).encode()
+    forge(
+        world.store, f"refs/threads/{split.thread}", {-1: holds(world.store, "now.json", content)}
+    )
+
+    with pytest.raises(StoreDamaged, match="names branches that do not follow from it"):
+        list(walk_descendants(world.store, split.tip))
+    (row,) = list_thread_rows(world.store, ListRequest())
+    assert row["status"] == "damaged"
 
 
 def test_steps_before_a_branch_are_counted_from_the_inside(world: World) -> None:

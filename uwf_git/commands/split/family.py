@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.split.commits import (
     SplitRefused,
+    check_children,
     find_container,
     find_split,
     label_branch,
@@ -51,9 +52,12 @@ class Branch(NamedTuple):
 def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     """List the branches that the thread at *split* has now; none if it has not split."""
     found = split.get_present().split
+    if found is None:
+        return []
+    check_children(split, found)
     return [
         Branch(number, child, find_head(store, child.thread))
-        for number, child in enumerate(() if found is None else found.children)
+        for number, child in enumerate(found.children)
     ]
 
 
