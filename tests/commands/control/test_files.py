@@ -24,7 +24,7 @@ from uwf_git.commands.control.files import (
     take_files,
     view_files,
 )
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
@@ -259,6 +259,22 @@ def test_a_fork_begins_at_the_step_whose_files_it_has(
 
     assert forked.depth == 3
     assert (tmp_path / "fork" / "new").read_text() == "two\n"
+
+
+def test_a_poke_that_a_pause_forestalls_gives_the_files_back(
+    world: World, thread: ThreadId
+) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+
+    def pause_late() -> int:
+        is_restored = (world.place / "new").read_text() == "two\n"
+        if is_restored and world.snapshot(thread).record.status != "paused":
+            pause_thread(world.store, world.caller, thread)
+        return world.caller.now_ms()
+
+    with refuses("wrong-status", match="is paused"):
+        poke_with_files(world.store, world.caller._replace(now_ms=pause_late), thread)
+    assert (world.place / "new").read_text() == "three\n"
 
 
 def test_what_cannot_be_signed_leaves_all_files_as_they_are(

@@ -31,7 +31,7 @@ from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
-from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
@@ -255,7 +255,13 @@ def poke_with_files(
             step = find_newest_step(tip).commit.oid
             restored.append(_restore(store, caller, tip, step, is_before=True))
 
-    poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
+    try:
+        poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
+    except UwfError:
+        # The thread was steered just then, as by a pause.
+        for done in restored:
+            restore_files(store, caller, done.thread, done.before)
+        raise
     return poked, restored[0]
 
 
