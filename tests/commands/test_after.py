@@ -7,10 +7,10 @@ from store.small_packs import unpacked_in
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
-from uwf_git.commands.caller import committer_identity
 from uwf_git.model.names import ThreadId
 from uwf_git.store.gc.packing import count_files
 from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.identity import find_committer
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_guessed_committer_is_warned_of_once_in_a_store(world: World) -> None:
     world.begun()
     warning = warn_of_guess(world.store, {})
     assert warning is not None
-    assert committer_identity(world.store, {}).decode() in warning
+    assert find_committer(world.store.config, {}).identity.decode() in warning
     assert warn_of_guess(world.store, {}) is None
     world.reopen()
     world.begun()

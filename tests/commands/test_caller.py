@@ -4,8 +4,9 @@ from commands.world import World
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.caller import Caller, committer_identity
+from uwf_git.commands.caller import Caller
 from uwf_git.store.git.config import GitConfig
+from uwf_git.store.git.identity import find_committer
 from uwf_git.store.store import Store, open_store
 
 
@@ -17,7 +18,7 @@ def store_of(**values: str) -> Store:
 def test_git_s_own_variables_name_the_committer() -> None:
     environ = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com", "USER": "x"}
 
-    found = committer_identity(store_of(name="Config", email="c@example.com"), environ)
+    found = find_committer(store_of(name="Config", email="c@example.com").config, environ).identity
 
     assert found == b"Ada <ada@example.com>"
 
@@ -34,7 +35,7 @@ def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: 
     environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
     store = open_store(world.store.path, environ=environ)
 
-    assert committer_identity(store, environ) == b"Work <w@work>"
+    assert find_committer(store.config, environ).identity == b"Work <w@work>"
     with refuses("cannot-sign"):
         Caller(lambda: 0, environ, "/").check_signing(store)
 
@@ -42,7 +43,7 @@ def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: 
 def test_name_that_git_would_refuse_is_cleaned() -> None:
     environ = {"GIT_COMMITTER_NAME": "a<b>\nc", "GIT_COMMITTER_EMAIL": "<>"}
 
-    assert committer_identity(fresh_store(), environ) == b"a b c <unknown>"
+    assert find_committer(fresh_store().config, environ).identity == b"a b c <unknown>"
 
 
 def test_impossible_signing_is_reported_before_work_is_done(world: World) -> None:

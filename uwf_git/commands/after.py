@@ -10,7 +10,7 @@ from contextlib import suppress
 from uwf_git.commands.worktree.record import take_those_that_stay
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, take_notes
 
 _WARNED = "guessed-committers"
 
@@ -46,9 +46,6 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
 
 def warn_of_worktrees(store: Store) -> list[str]:
     """Return a warning for each worktree of a branch whose work cannot be kept; each once."""
-    if not os.path.isdir(store.local_path(STAYS)):
-        return []
-
     return [
         f"the worktree of branch {thread} stays at {path}, since its work cannot be kept: "
         f"{reason}; mend that, and `uwf gc` keeps it and removes the worktree"

@@ -22,7 +22,7 @@ class Caller(NamedTuple):
     def signing(self, store: Store, *, author: bytes | None = None) -> Signing:
         """Return a commit's author (by default the committer), committer, time and signer."""
         refuse_mirror(store.config)
-        committer = committer_identity(store, self.environ)
+        committer = find_committer(store.config, self.environ).identity
         return Signing(author or committer, committer, self.now_ms(), self._sign(store, committer))
 
     def check_signing(self, store: Store) -> None:
@@ -31,7 +31,7 @@ class Caller(NamedTuple):
         A locked key is found only by signing.
         """
         refuse_mirror(store.config)
-        self._sign(store, committer_identity(store, self.environ))
+        self._sign(store, find_committer(store.config, self.environ).identity)
 
     def _sign(self, store: Store, committer: bytes) -> Callable[[bytes], bytes] | None:
         if not store.config.get_flag("commit.gpgsign", default=False):
@@ -47,7 +47,3 @@ class Caller(NamedTuple):
                 return sign(payload)
 
         return sign_and_say
-
-
-def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:
-    return find_committer(store.config, environ).identity

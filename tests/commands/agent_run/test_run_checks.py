@@ -126,7 +126,7 @@ def test_check_has_the_time_of_the_agent(world: World) -> None:
     agent = json.dumps({"command": world.program(ANSWER), "timeout": 0.5})
     with pytest.raises(TurnFailed) as failed:
         world.step(thread, agent_player(None), agents=(agent,))
-    assert "sleep exceeded the time limit" in failed.value.message
+    assert "its check sleep exceeded its time limit" in failed.value.message
     assert find_troubles(world.store) == ()
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from commands.step.test_turn_files import edits, files_of, user_state
@@ -12,21 +13,26 @@ from commands.world import World, read_thread, says
 from conftest import Draws
 from refusing import refuses
 
+from uwf_git.commands.control import files
 from uwf_git.commands.control.files import (
     find_files,
     fork_with_files,
     open_files,
+    poke_with_files,
     read_patch,
     restore_files,
     take_files,
     view_files,
 )
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 
 
@@ -223,6 +229,72 @@ def test_a_fork_trusts_no_filter_that_an_agent_planted(
     assert not ran.exists()
 
 
+def test_the_files_of_a_fork_whose_work_tree_is_gone_are_removed_with_it(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
+    kill_thread(world.store, world.caller, new, reason="enough")
+    shutil.rmtree(into)
+    (removal,) = plan_removals(world.store, [new])
+
+    work = remove_thread(world.store, world.caller, removal).work
+
+    assert work is not None
+    assert git("for-each-ref", work.ref, cwd=world.place) == ""
+
+
+def test_a_fork_begins_at_the_step_whose_files_it_has(
+    world: World, thread: ThreadId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_late(*asked: Any) -> str:
+        world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+        return open_files(*asked)
+
+    monkeypatch.setattr(files, "open_files", open_late)
+    request, into = ForkRequest(thread), str(tmp_path / "fork")
+    forked, _ = fork_with_files(
+        world.store, world.caller, request, thread=world.new_id(), into=into
+    )
+
+    assert forked.depth == 3
+    assert (tmp_path / "fork" / "new").read_text() == "two\n"
+
+
+def test_a_poke_that_a_pause_forestalls_gives_the_files_back(
+    world: World, thread: ThreadId
+) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+
+    def pause_late() -> int:
+        is_restored = (world.place / "new").read_text() == "two\n"
+        if is_restored and world.snapshot(thread).record.status != "paused":
+            pause_thread(world.store, world.caller, thread)
+        return world.caller.now_ms()
+
+    with refuses("wrong-status", match="is paused"):
+        poke_with_files(world.store, world.caller._replace(now_ms=pause_late), thread)
+    assert (world.place / "new").read_text() == "three\n"
+
+
+def test_what_cannot_be_signed_leaves_all_files_as_they_are(
+    world: World, thread: ThreadId, tmp_path: Path
+) -> None:
+    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
+    store = world.store._replace(config=config)
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+    after, into = read_all(world.place), tmp_path / "fork"
+
+    with refuses("cannot-sign"):
+        poke_with_files(store, world.caller, thread)
+    with refuses("cannot-sign"):
+        request = ForkRequest(thread, "1")
+        fork_with_files(store, world.caller, request, thread=world.new_id(), into=str(into))
+
+    assert read_all(world.place) == after
+    assert not into.exists()
+
+
 def split_and_write(world: World, git: Git, *, lines: tuple[str, str]) -> tuple[ThreadId, ...]:
     """Return a thread and its two branches, which wrote *lines* into `notes` of their own."""
     begin_project(world, git)
@@ -248,6 +320,15 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     assert user_state(world.place, git) == state
     restore_files(world.store, world.caller, thread, taken.before)
     assert (world.place / "notes").read_text() == "begun\n"
+
+
+def test_a_fork_of_a_branch_whose_worktree_is_gone_works_in_its_own(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    _, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(one, "1"), thread=new, into=into)
+    assert find_workdir(world.store, new) == into
 
 
 def test_a_conflict_is_named_before_a_file_is_touched(world: World, git: Git) -> None:

@@ -4,9 +4,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from commands.flow_runs import script
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import CHECKS, drive, script
+from commands.step.test_record_turn import CHECKS, drive
 from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose

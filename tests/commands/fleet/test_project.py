@@ -3,10 +3,18 @@
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from commands.fleet.machines import PLAIN, SPLIT, Field, ended
+from refusing import refuses
+from seal import START_MS
+
+from uwf_git.commands.fleet import shared_drive
+from uwf_git.commands.fleet.shared_drive import Project
+from uwf_git.model.names import build_thread_id
+from uwf_git.store.git.program import Ran, run_program
 
 
 def git(place: Path, *words: str) -> str:
@@ -55,6 +63,51 @@ def test_another_machine_goes_on_with_the_files_of_the_last_step(
     assert (place / "notes").read_text() == "begun\n" + 3 * "step\n"
     assert not (place / "gone").exists()
     assert git(place, "log", "--format=%s") == "begin\n"
+
+
+@pytest.mark.parametrize("base", ["", "{}", "dev", "v1"])
+def test_a_thread_begins_at_any_name_of_a_commit(project: Path, tmp_path: Path, base: str) -> None:
+    work = tmp_path / "project"
+    git(work, "checkout", "-qb", "dev")
+    git(work, "commit", "--allow-empty", "-qm", "dev")
+    git(work, "tag", "v1")
+    git(work, "push", "-q", "origin", "dev", "v1")
+    tip = git(work, "rev-parse", "dev" if base else "dev^").strip()
+    place = place_of(project, tmp_path, base=base.format(tip[:12]))
+    place.prepare()
+    assert git(Path(place.workdir), "rev-parse", "HEAD").strip() == tip
+    # A branch there may have got another name meanwhile.
+    git(work, "push", "-q", "origin", ":dev", "dev:refs/heads/dev/two")
+    place.prepare()
+    with refuses("project-empty", match="has no commit dev$"):
+        place_of(project, tmp_path, base="dev").prepare()
+
+
+@pytest.mark.parametrize("word", ["clone", "checkout"])
+def test_what_a_kill_has_cut_short_is_done_again(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    place = place_of(project, tmp_path, base="")
+
+    def die(argv: list[str], environ: Mapping[str, str], *, cwd: str) -> Ran:
+        if word in argv:
+            if word == "clone":
+                os.makedirs(argv[-1])
+            raise OSError("killed")
+        return run_program(argv, environ, cwd=cwd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shared_drive, "run_program", die)
+        with pytest.raises(OSError, match="killed"):
+            place.prepare()
+    place.prepare()
+
+    assert Path(place.workdir, "notes").read_text() == "begun\n"
+
+
+def place_of(project: Path, at: Path, *, base: str) -> Project:
+    thread = build_thread_id(START_MS, os.urandom(10))
+    return Project(str(project), base, thread, (), str(at / "folder"), os.environ)
 
 
 def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Path) -> None:

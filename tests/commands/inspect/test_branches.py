@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.flow_runs import script
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import CHECKS, drive, script
+from commands.step.test_record_turn import CHECKS, drive
 from commands.world import DEMO, World, fails, replied
 from refusing import refuses
 from store.loose import lose

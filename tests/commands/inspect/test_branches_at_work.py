@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from commands.flow_runs import script
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import branch_of
-from commands.step.test_record_turn import script
 from commands.turns import begin_turn
 from commands.world import World
 from hypothesis import HealthCheck, given, settings

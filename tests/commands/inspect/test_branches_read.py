@@ -3,9 +3,10 @@
 import re
 from typing import Any
 
+from commands.flow_runs import script
 from commands.inspect.test_context import NESTED
 from commands.step.test_played_roles import begun as begin_nested
-from commands.step.test_record_turn import CHECKS, drive, script
+from commands.step.test_record_turn import CHECKS, drive
 from commands.world import World
 
 from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive, script
+from commands.flow_runs import script
+from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive
 from commands.verified import BAD, PLANS, take
 from commands.world import DEMO, World, content_player, fails, read_thread, replied
 from refusing import refuses

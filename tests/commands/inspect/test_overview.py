@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from bench.archived import add_crowd
 from commands.counting import count_reads
+from commands.flow_runs import script
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import branch_of
-from commands.step.test_record_turn import script
 from commands.turns import begin_turn
 from commands.world import World, fails, replied
 from refusing import refuses

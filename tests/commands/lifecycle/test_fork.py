@@ -15,12 +15,29 @@ from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.heads import NoSuchThread, ThreadExists
+from uwf_git.store.threads.local_files import workdirs_folder
 
 
 def fork(world: World, thread: str, at: str | None = None, **asked: str) -> Forked:
     request = ForkRequest(thread, at, **asked)
     return fork_thread(world.store, world.caller, request, thread=world.new_id())
+
+
+def test_what_cannot_be_signed_leaves_no_work_directory_behind(world: World) -> None:
+    thread = world.begun()
+    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
+    store = world.store._replace(config=config)
+    known = os.listdir(workdirs_folder(store))
+
+    with refuses("cannot-sign"):
+        fork_thread(store, world.caller, ForkRequest(thread), thread=world.new_id())
+    with refuses("cannot-sign"):
+        request = StartRequest("demo", "x", ("nobody",))
+        start_thread(store, world.caller, request, thread=world.new_id())
+
+    assert os.listdir(workdirs_folder(store)) == known
 
 
 def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:

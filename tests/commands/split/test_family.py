@@ -1,17 +1,21 @@
 """Branches and the threads that they belong to."""
 
+import json
 from typing import NamedTuple
 
 import pytest
-from commands.flows import FILES, Split, lists, plays
-from commands.forging import troubles
+from commands.flow_runs import script
+from commands.flows import FILES, Split, lists, plays, split_checks
+from commands.forging import forge, holds, points, troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import LOOP, drive, script
+from commands.step.test_record_turn import LOOP, drive
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World, replied
+from dulwich.objects import Commit
 from fresh_store import fresh_store
 
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
@@ -28,8 +32,12 @@ from uwf_git.commands.split.family import (
     find_isolation,
     find_owner,
     list_present_descendants,
+    name_branch,
+    walk_descendants,
 )
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -67,6 +75,40 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     assert world.store.refs.create(f"refs/threads/{first}", tip)
     assert first in family
     assert first not in stranger
+
+
+def test_threads_that_were_forged_to_be_around_each_other_are_damage(world: World) -> None:
+    split = split_checks(world)
+    child = split.children[0]
+    start = world.snapshot(child).get_entry("start.json")
+
+    def turn_inside_out(commit: Commit) -> None:
+        points(world.store, "start.json", start)(commit)
+        commit.message = b"%s\nUwf-Parent-Thread: %s\n" % (commit.message.rstrip(), child.encode())
+
+    forge(world.store, f"refs/threads/{split.thread}", {-1: turn_inside_out})
+
+    for thread in (split.thread, child):
+        with pytest.raises(StoreDamaged, match="of a thread that is around itself"):
+            find_owner(world.store, world.snapshot(thread))
+        with pytest.raises(StoreDamaged, match="of a thread that is around itself"):
+            name_branch(world.store, thread)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_thread_that_was_forged_to_be_its_own_branch_is_damage(world: World, number: int) -> None:
+    split = split_checks(world)
+    now = json.loads(read_commit_file(world.store.objects, split.tip.commit, "now.json"))
+    now["split"]["children"][number]["thread"] = split.thread
+    content = json.dumps(now).encode()
+    forge(
+        world.store, f"refs/threads/{split.thread}", {-1: holds(world.store, "now.json", content)}
+    )
+
+    with pytest.raises(StoreDamaged, match="names branches that do not follow from it"):
+        list(walk_descendants(world.store, split.tip))
+    (row,) = list_thread_rows(world.store, ListRequest())
+    assert row["status"] == "damaged"
 
 
 def test_steps_before_a_branch_are_counted_from_the_inside(world: World) -> None:

@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 import pytest
+from commands.flow_runs import assert_sound, script
 from commands.world import World, fails, replied, says
 from refusing import refuses
 from seal import START_MS
@@ -13,12 +14,10 @@ from uwf_git.commands.inspect.context import load_thread_context
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
-from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -70,24 +69,6 @@ root:
         - {type: agent, agentId: reader, input: "read ${file}"}
     - {type: agent, agentId: writer}
 """
-
-
-def script(**answers: Any) -> Player:
-    """Return a player that says for each role its answer, or the next of a list of answers."""
-
-    def play(turn: Turn) -> Played:
-        answer = answers.get(turn.role, {})
-        if isinstance(answer, list):
-            answer = answer.pop(0)
-        return replied({}, answer) if isinstance(answer, str) else replied(answer)
-
-    return play
-
-
-def assert_sound(world: World, thread: ThreadId) -> None:
-    head = get_head(world.store, thread)
-    found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
-    assert [each.message for each in found] == []
 
 
 PLANS = """\

@@ -1,9 +1,13 @@
+import pytest
 from commands.flows import split_checks
-from commands.world import DEMO, World
+from commands.world import DEMO, World, fails
+from seal import START_MS
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
+from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 
 STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
@@ -28,6 +32,19 @@ def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> No
 
     assert f"`uwf thread resume {first}`" in advice.text
     assert "1 more waits" in advice.text
+
+
+def test_branch_that_waits_for_a_limit_is_resumed_and_its_thread_driven(world: World) -> None:
+    split = split_checks(world)
+    limited = fails("slow down", left=StepFiles(kind="rate-limit", reset_at=START_MS * 2))
+    for child in split.children:
+        with pytest.raises(TurnFailed):
+            world.step(child, limited)
+
+    told = told_of(world, split.thread).text
+
+    assert f"`uwf thread run {split.thread} --wait`" in told
+    assert f"`uwf thread resume {split.children[0]}`" in told
 
 
 def test_problem_of_the_next_move_is_told_with_its_own_hint(world: World) -> None:

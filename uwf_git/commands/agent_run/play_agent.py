@@ -59,6 +59,7 @@ from uwf_git.commands.agent_run.run_checks import (
     NotStarted,
     agent_environ,
     cut_to_lines,
+    describe_end,
     find_timeout_s,
     require_programs,
     run_checks,
@@ -112,8 +113,6 @@ class Report(NamedTuple):
 
 def prepare_output_file(turn: Turn) -> None:
     """Remove the output file of an earlier try, and remember the path for this one."""
-    if turn.asked.output_file is None:
-        return
     try:
         path = find_output_path(turn.snapshot, turn.present, turn.place, turn.asked)
         if path is not None:
@@ -555,18 +554,13 @@ def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
 
 
 def _describe_end(run: AgentRun) -> str:
-    if run.outcome == "timed-out":
-        return f"it exceeded its time limit and was stopped after {run.duration_ms / 1000:.1f} s"
-    if run.outcome == "too-much-output":
-        return f"it printed more than {DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB and was stopped"
-    if run.outcome == "interrupted":
-        return "it was interrupted"
-    if run.outcome == "lost" or run.exit_code is None:
-        return "it was killed before it reported an exit status"
-    if run.exit_code > _ENDED_BY_SIGNAL:
-        how = f"signal {run.exit_code - _ENDED_BY_SIGNAL} ended it"
-    else:
-        how = f"exit status {run.exit_code}"
+    ended = describe_end(run, "it")
+    if ended is not None:
+        return ended
+    status = run.exit_code or 0
+    how = f"exit status {status}"
+    if status > _ENDED_BY_SIGNAL:
+        how = f"signal {status - _ENDED_BY_SIGNAL} ended it"
     said = find_error_line(run.stderr.decode(errors="replace"))
     return f"{how}: {said}" if said else how
 

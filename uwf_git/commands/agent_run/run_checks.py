@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from uwf_git.agents.command_line import (
     DEFAULT_GRACE_S,
+    DEFAULT_MAX_OUTPUT_BYTES,
     AgentRequest,
     AgentRun,
     Listener,
@@ -70,6 +71,19 @@ def find_timeout_s(turn: Turn, *, spent_ms: int = 0) -> float | None:
     return min((each for each in (turn.timeout_s, left_s) if each is not None), default=None)
 
 
+def describe_end(run: AgentRun, who: str) -> str | None:
+    """Return what ended the process of *who*; None: it has ended by itself, with a status."""
+    if run.outcome == "timed-out":
+        return f"{who} exceeded its time limit and was stopped after {run.duration_ms / 1000:.1f} s"
+    if run.outcome == "too-much-output":
+        return f"{who} printed more than {DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB and was stopped"
+    if run.outcome == "interrupted":
+        return f"{who} was interrupted"
+    if run.outcome == "lost" or run.exit_code is None:
+        return f"{who} was killed before it reported an exit status"
+    return None
+
+
 # Run the checks of a role on an answer that fits its schema, before the answer is recorded.
 #
 # A check is a command in the work directory; its exit status decides. Of a dead engine nothing is
@@ -80,7 +94,6 @@ REPLY_VARIABLE = "UWF_REPLY"
 
 _INTERRUPTED = "interrupted"
 _MAX_LOG_BYTES = 1024 * 1024
-_MS = 1000
 
 
 class NotStarted(AgentFailed):
@@ -232,19 +245,10 @@ def cut_to_lines(log: bytes, most_bytes: int) -> bytes:
 
 def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | None:
     """Return why a check refuses the answer; None: it has succeeded."""
-    name = agent_name(command)
     if run.outcome == "exited" and run.exit_code == 0:
         return None
-    if run.outcome == "interrupted":
-        return {"kind": _INTERRUPTED, "message": f"its check {name} was interrupted"}
-    if run.outcome == "timed-out":
-        seconds = run.duration_ms / _MS
-        message = f"{name} exceeded the time limit and was stopped after {seconds:.1f} s"
-    elif run.outcome == "too-much-output":
-        message = f"{name} printed too much and was stopped"
-    elif run.outcome == "lost" or run.exit_code is None:
-        message = f"{name} was killed before it reported an exit status"
-    else:
-        said = find_error_line(log.decode(errors="replace"))
-        message = said or f"{name}: exit status {run.exit_code}"
-    return {"kind": CHECK, "message": message}
+    name = agent_name(command)
+    ended = describe_end(run, f"its check {name}")
+    said = find_error_line(log.decode(errors="replace")) or f"{name}: exit status {run.exit_code}"
+    kind = _INTERRUPTED if run.outcome == "interrupted" else CHECK
+    return {"kind": kind, "message": ended or said}

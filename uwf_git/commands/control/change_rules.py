@@ -460,6 +460,7 @@ def poke_thread(
         workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
         check_next(thread, workflow, agents, role=snapshot.get_head_node().payload["role"])
         if restore is not None:
+            caller.check_signing(store)
             restore(snapshot)
         return new
 

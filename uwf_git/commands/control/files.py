@@ -29,9 +29,9 @@ from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of, move_ref
+from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
-from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
@@ -255,7 +255,13 @@ def poke_with_files(
             step = find_newest_step(tip).commit.oid
             restored.append(_restore(store, caller, tip, step, is_before=True))
 
-    poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
+    try:
+        poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
+    except UwfError:
+        # The thread was steered just then, as by a pause.
+        for done in restored:
+            restore_files(store, caller, done.thread, done.before)
+        raise
     return poked, restored[0]
 
 
@@ -408,13 +414,15 @@ def fork_with_files(
             code="no-place-for-files",
             hint="name a path: --into PATH",
         )
-    workdir = find_workdir(store, head.thread) or found.chain.worktree
-    prefix = os.path.relpath(os.path.realpath(workdir), found.chain.worktree)
+    # Before the work tree, which nothing would remove again.
+    caller.check_signing(store)
     open_files(found, found.after, path)
-    inside = os.path.normpath(os.path.join(path, prefix))
+    inside = os.path.normpath(os.path.join(path, found.chain.inner))
     os.makedirs(inside, exist_ok=True)
-    forked = fork_thread(store, caller, request._replace(workdir=inside), thread=thread)
+    # At the step whose files are there, though the thread may have moved on meanwhile.
+    request = request._replace(at=point.commit.oid, from_role=None, workdir=inside)
+    forked = fork_thread(store, caller, request, thread=thread)
     chain = find_chain(store, thread, caller.environ)
     if chain is not None and found.chain.has(found.after):
-        move_ref(chain.git, chain.ref, found.after, old="")
+        chain.begin(found.after)
     return forked, path

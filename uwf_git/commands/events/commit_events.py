@@ -263,13 +263,6 @@ def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) 
     return happened._replace(branches=branches)
 
 
-def read_base(store: Store, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot after which the turn began that *snapshot* ended (not a first one)."""
-    before = read_snapshot(store, snapshot.commit.parents[0])
-    oid = before.turn_start
-    return before if oid == before.commit.oid else read_snapshot(store, oid)
-
-
 def _plain(value: Any) -> Any:
     """Return a value of a Signal with each reference replaced by the node's name."""
     target = find_reference(value)

@@ -3,7 +3,7 @@
 import errno
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from uwf_git.commands.events.commit_events import (
     EventReader,
     Moment,
     describe_turn,
-    read_base,
 )
 from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.engine.events import ENTER, EventId, TurnStarted, render_event_id
@@ -164,8 +163,10 @@ def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> Eve
         raise NoSuchEvent(render_event_id(event))
     for oid in oids[oids.index(base) + 1 :]:
         snapshot = read_snapshot(store, oid)
-        if carries(snapshot.record.event, "role") and read_base(store, snapshot).commit.oid == base:
-            return EventId(oid, ENTER)
+        if carries(snapshot.record.event, "role"):
+            before = read_snapshot(store, snapshot.commit.parents[0])
+            if before.turn_start == base:
+                return EventId(oid, ENTER)
     return None
 
 
@@ -233,18 +234,14 @@ class JournalReader:
     @contextmanager
     def _held(self) -> Iterator[Journal | None]:
         """Lock the journal; yield None if it may not be written."""
-        try:
-            held = hold_journal(self._store)
-            journal = held.__enter__()
-        except OSError as error:
-            if error.errno not in _READ_ONLY:
-                raise
-            yield None
-            return
-        try:
+        with ExitStack() as stack:
+            journal = None
+            try:
+                journal = stack.enter_context(hold_journal(self._store))
+            except OSError as error:
+                if error.errno not in _READ_ONLY:
+                    raise
             yield journal
-        finally:
-            held.__exit__(None, None, None)
 
     def _load(self, journal: Journal | None, tips: Tips | None) -> list[Line]:
         """Read the journal on, or begin it; return what this reader lacks of a new journal."""

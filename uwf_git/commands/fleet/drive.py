@@ -176,7 +176,7 @@ def _add_limits(store: Store, snapshot: Snapshot, found: Runnable, root: Snapsho
     """Add what is left of the limits of *root*, which hold for a branch and its siblings."""
     if not root.get_present().limits:
         return found
-    reached = find_limit(store, snapshot, snapshot.get_present())
+    reached = find_limit(store, snapshot)
     if reached is not None:
         return found._replace(refused=found.refused or reached.message)
     thread = root.record.thread

@@ -8,6 +8,7 @@ fork and follows the hub.
 
 import hashlib
 import os
+import shutil
 import socket
 import threading
 import time
@@ -90,24 +91,29 @@ class Project(NamedTuple):
     def prepare(self) -> None:
         """Make the clone, and bring its files to where the thread stands at the project."""
         with self._locked():
-            if not os.path.isdir(self._mirror):
-                self._git("/", "init", "-q", "--bare", self._mirror)
+            self._git("/", "init", "-q", "--bare", self._mirror)
             there = self._git(self._mirror, "ls-remote", self.url).split("\n")
             refs = dict(line.split("\t")[::-1] for line in there if "\t" in line)
             known = next(
                 (each for each in (self.thread, *self.around) if name_work(each) in refs), None
             )
-            self._git(self._mirror, "fetch", "-q", self.url, "+refs/heads/*:refs/heads/*")
+            # A branch that is gone there may be in the way of another.
+            heads = ("--prune", self.url, "+refs/heads/*:refs/heads/*")
+            self._git(self._mirror, "fetch", "-q", *heads)
             tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
             if known is not None:
                 self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
             elif self.base:
-                tip = self.base
+                tip = self._find_base()
             if known != self.thread:
                 self._begin(tip)
             if not os.path.isdir(self.workdir):
-                self._git("/", "clone", "-q", "--no-checkout", self._mirror, self.workdir)
-                self._git(self.workdir, "remote", "set-url", "origin", self.url)
+                # A clone that was cut short must not be taken for a whole one.
+                part = f"{self.workdir}.part"
+                shutil.rmtree(part, ignore_errors=True)
+                self._git("/", "clone", "-q", "--no-checkout", self._mirror, part)
+                self._git(part, "remote", "set-url", "origin", self.url)
+                os.rename(part, self.workdir)
             ours = self._find(self.workdir, self._ref)
             if ours and self._is_ahead(ours, tip):
                 # The last push failed: what was recorded here is the newest.
@@ -147,7 +153,7 @@ class Project(NamedTuple):
         """Let the ref begin at *tip*; that also tells whether the project takes it."""
         if not tip:
             raise Refused(
-                f"{self.url} has no commit to begin with",
+                f"{self.url} has no commit {self.base or 'to begin with'}",
                 code="project-empty",
                 hint="push a commit there, or name one: --base COMMIT",
             )
@@ -165,7 +171,7 @@ class Project(NamedTuple):
 
     def _bring(self, tip: str) -> None:
         """Make the files the files of *tip*; what was here and is not ignored goes."""
-        self._git(self.workdir, "fetch", "-q", self._mirror, f"+{self._ref}:{self._ref}")
+        self._git(self.workdir, "fetch", "-q", self._mirror, self._ref)
         said = self._git(self.workdir, "log", "-1", f"--format={_HEAD}", tip)
         # Anybody who may push there may have written it.
         head = said if is_oid(said) else tip
@@ -173,6 +179,13 @@ class Project(NamedTuple):
         self._git(self.workdir, "clean", "-q", "-fd")
         self._git(self.workdir, "read-tree", "-m", "-u", head, tip)
         self._git(self.workdir, "read-tree", head)
+        # Last: if this is cut short, it is done again.
+        self._git(self.workdir, "update-ref", self._ref, tip)
+
+    def _find_base(self) -> str:
+        with suppress(ProgramFailed):
+            return self._git(self._mirror, "rev-parse", "--verify", f"{self.base}^{{commit}}")
+        return ""
 
     def _find(self, repository: str, ref: str) -> str:
         return self._git(repository, "for-each-ref", "--format=%(objectname)", ref)

@@ -245,7 +245,7 @@ def _find_limit(
     limit = None
     # What a branch that cannot be read has spent is not known.
     with suppress(StoreDamaged):
-        limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
+        limit = None if statuses <= ENDED else find_limit(store, tip)
     if limit is not None:
         yield view_problem(limit.facts["thread"], "limit", limit)
 

@@ -14,7 +14,7 @@ from uwf_git.commands.inspect.step_view import (
 )
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.turn import next_move
-from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
+from uwf_git.commands.turn.flow import FlowPlace, fill_template
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.turn.rules import find_work_retries
@@ -392,7 +392,8 @@ def view_tried(
     if view is None:
         return {}
     if place.is_verdict:
-        verified = {"role": place.node.agent, "input": fill_work_input(snapshot, present, place)}
+        given = fill_template(snapshot, present, place, place.node.fields.get("input"))
+        verified = {"role": place.node.agent, "input": given}
         checked = _find_checked(snapshot, present)
         verified |= {"checked": checked} if checked else {}
         return {"try": {**view, "verifies": verified}}

@@ -192,12 +192,12 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)
     source = find_source(store, read_snapshot(store, head.commit))
-    workdir = request.workdir or source or caller.cwd
-    known = find_settings(store, head.thread)
-    give_workdir(store, thread, existing_directory(workdir, caller.cwd), known=known)
+    workdir = existing_directory(request.workdir or source or caller.cwd, caller.cwd)
     cause = Cause(thread=thread, note=request.reason)
     new = build_next(read_standing(point), "fork", cause)
-    create_head(store, thread, record_next(store, point, new, caller.signing(store)))
+    commit = record_next(store, point, new, caller.signing(store))
+    give_workdir(store, thread, workdir, known=find_settings(store, head.thread))
+    create_head(store, thread, commit)
     release(store, head.thread, point.commit.oid)
     record, at = point.record, point.commit.oid
     follows = None

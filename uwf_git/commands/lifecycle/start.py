@@ -151,9 +151,10 @@ def start_thread(
         # All built-in schemas: a copy of the thread alone must stay readable.
         nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),
     )
+    commit = record_start(store, new, caller.signing(store))
     # Before the ref: a kill in between must not leave a thread without its work directory.
     give_workdir(store, thread, workdir)
-    create_head(store, thread, record_start(store, new, caller.signing(store)))
+    create_head(store, thread, commit)
     return Started(found.workflow.hash, thread, unbound, found, missing, bound.left)
 
 

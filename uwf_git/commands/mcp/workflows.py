@@ -234,7 +234,7 @@ def _show(store: Store, thread: ThreadId) -> Reply:
     # The locks first: once they are free, what is read below is final.
     is_at_work = is_any_at_work(store, Family(store, thread))
     tip = read_snapshot(store, get_head(store, thread).commit)
-    limit = None if tip.record.status in ENDED else find_limit(store, tip, tip.get_present())
+    limit = None if tip.record.status in ENDED else find_limit(store, tip)
     shown = view_thread(store, thread)
     problem = limit or shown.move.problem
     facts = {"atWork": is_at_work, "limit": None if problem is None else problem.message}

@@ -7,6 +7,7 @@ StartNodes, and everything else follows again. Format: FORMAT.md, "Branches" and
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -47,7 +48,13 @@ from uwf_git.model.names import ALPHABET, NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, build_commit
+from uwf_git.store.objects.commit import (
+    CommitDraft,
+    CommitView,
+    Signing,
+    build_commit,
+    damaged_commit,
+)
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
@@ -64,6 +71,8 @@ _NOBODY = b"uwf <uwf@uwf>"
 _JOINER = "uwf:join"
 _MS = 1000
 _ID_SYMBOLS = 26
+# From here on the ids of all branches of a split are the same.
+_SAME = 14
 _KILLED = "killed"
 
 
@@ -110,6 +119,18 @@ def read_entry(snapshot: Snapshot) -> Position | None:
     """Return where the thread begins in its flow, if it is a branch of a flow."""
     entry = snapshot.get_start().payload.get("entry")
     return None if entry is None else parse_position(entry)
+
+
+def find_in_flow(snapshot: Snapshot, at: str | None) -> tuple[Flow, Position] | None:
+    """Return the place *at* and its flow; None in a graph, or if the flow has no such place."""
+    if at is None:
+        return None
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
+    with suppress(NotAPosition):
+        position = parse_position(at)
+        if flow is not None and position.place in flow.nodes:
+            return flow, position
+    return None
 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
@@ -582,6 +603,18 @@ def find_split(tip: Snapshot) -> Snapshot:
     if found.record.event != "split":
         raise SplitRefused(f"thread {tip.record.thread} has no branches")
     return found
+
+
+def check_children(tip: Snapshot, split: Split) -> None:
+    """Check that the ids of branches follow from the split: forged threads could go in circles."""
+    begun = walk_back(tip, "split", "start", "fork", "join")
+    if begun.record.event == "split" and begun.commit.parents:
+        before = read_at(tip.objects, begun.commit.parents[0])
+        first = _child_id(before, split.at, 0, before.commit.time_s * _MS)
+        ids = [child.thread for child in split.children]
+        if ids[:1] in ([], [first]) and all(each[_SAME:] == first[_SAME:] for each in ids):
+            return
+    raise damaged_commit(tip.commit.oid, "names branches that do not follow from it")
 
 
 def walk_back(at: Snapshot, *events: str) -> Snapshot:

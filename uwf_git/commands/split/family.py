@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from uwf_git.commands.split.commits import (
     SplitRefused,
+    check_children,
     find_container,
     find_split,
     label_branch,
@@ -51,9 +52,12 @@ class Branch(NamedTuple):
 def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     """List the branches that the thread at *split* has now; none if it has not split."""
     found = split.get_present().split
+    if found is None:
+        return []
+    check_children(split, found)
     return [
         Branch(number, child, find_head(store, child.thread))
-        for number, child in enumerate(() if found is None else found.children)
+        for number, child in enumerate(found.children)
     ]
 
 
@@ -84,8 +88,8 @@ def name_branch(store: Store, thread: ThreadId) -> str:
     """Return a branch's name for people, with the numbers around it (``1.0 tester``); else ""."""
     numbers: list[str] = []
     label = ""
-    at = find_tip(store, thread)
-    while at is not None and (trunk := read_trunk(store, at)) is not None:
+    tip = find_tip(store, thread)
+    for at, trunk in pairwise([] if tip is None else [tip, *walk_trunks(store, tip)]):
         found = trunk.get_present().split
         children = [] if found is None else [child.thread for child in found.children]
         if found is None or at.record.thread not in children:
@@ -93,7 +97,6 @@ def name_branch(store: Store, thread: ThreadId) -> str:
         number = children.index(at.record.thread)
         numbers.append(str(number))
         label = label or label_branch(find_container(trunk, found.at), number, at)
-        at = trunk
     return f"{'.'.join(reversed(numbers))} {label}".strip()
 
 

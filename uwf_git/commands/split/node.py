@@ -1,27 +1,29 @@
 """The nodes of a flow as those who watch a thread know them: a name, and the pass."""
 
-from uwf_git.commands.split.commits import read_entry, read_flow
+from uwf_git.commands.split.commits import find_in_flow, read_entry
 from uwf_git.engine.events import LoopPass
 from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.flow_move import count_passes
-from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.flow import Flow, Position, parse_position
 from uwf_git.model.thread import ThreadState
-from uwf_git.store.threads.snapshot import Snapshot, get_workflow
+from uwf_git.store.threads.snapshot import Snapshot
 
 
 def find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
     """Return the node at the place *at*; None in a graph, or if the flow has no such place."""
-    flow, position = _find(snapshot, at)
-    if flow is None or position is None:
+    found = find_in_flow(snapshot, at)
+    if found is None:
         return None
+    flow, position = found
     return _describe(flow, position, count_passes(flow, position) + 1)
 
 
 def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[LoopPass]:
     """List the loop passes that a turn or split at *at* after *before* begins, outermost first."""
-    flow, position = _find(before, at)
-    if flow is None or position is None or _was_tried(present, at):
+    place = find_in_flow(before, at)
+    if place is None or _was_tried(present, at):
         return []
+    flow, position = place
     last = read_entry(before) if present.at is None else parse_position(present.at)
     found: list[LoopPass] = []
     for level in range(1, len(position.parts)):
@@ -35,17 +37,6 @@ def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> l
 
 def _was_tried(present: ThreadState, at: str | None) -> bool:
     return present.trying == at or (present.tried is not None and present.tried.at == at)
-
-
-def _find(snapshot: Snapshot, at: str | None) -> tuple[Flow | None, Position | None]:
-    if at is None:
-        return None, None
-    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
-    try:
-        position = parse_position(at)
-    except NotAPosition:
-        return None, None
-    return (None, None) if flow is None or position.place not in flow.nodes else (flow, position)
 
 
 def _describe(flow: Flow, position: Position, turn: int) -> EventNode:

@@ -29,7 +29,6 @@ from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import Event, Status, drop_unfit
-from uwf_git.model.workflow import parse_role, parse_workflow
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -37,7 +36,7 @@ from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
 from uwf_git.store.threads.history import preserve_commit, walk_history
 from uwf_git.store.threads.lock import find_kill_request, is_being_stopped
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_role, get_workflow, read_snapshot
 
 # Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.
 #
@@ -204,8 +203,8 @@ def wait_for_person(
 ) -> ThreadResult:
     """Record that the thread waits for a person to play the role of *turn*."""
     snapshot = seen[1]
-    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
+    workflow = get_workflow(snapshot, snapshot.record.workflow)
+    asked = get_role(snapshot, workflow.roles[turn.role])
     text = asked.system_prompt or asked.description
     new = build_next(read_standing(snapshot), "wait", Cause(role=turn.role, at=turn.at, text=text))
     return record_at(store, caller, seen, new)

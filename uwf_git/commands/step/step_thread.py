@@ -4,7 +4,7 @@ Before the ref moves nothing has happened; after it everything has. Source: seed
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -98,8 +98,6 @@ from uwf_git.store.threads.lock import (
 )
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 from uwf_git.store.trust import trust_agents
-
-# Branches of a thread as its steps see them: begin, step, settle, end and join them.
 
 # Branches of a thread as its steps see them: settle what holds them, end them, join them.
 
@@ -251,9 +249,6 @@ class BranchStep(NamedTuple):
     error: UwfError | None = None
 
 
-StepBranch = Callable[[ThreadId], ThreadResult]
-
-
 def split_thread(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], turn: NextTurn, *, named: str | None
 ) -> ThreadResult:
@@ -290,57 +285,6 @@ def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
         yield from below
         if not below and not get_head(store, thread).archived:
             yield thread
-
-
-def step_branches(
-    store: Store, caller: Caller, tip: Snapshot, step: StepBranch, *, jobs: int
-) -> ThreadResult:
-    """Step each branch below *tip* once, at most *jobs* at a time, and join what has ended.
-
-    Return the thread, with what each branch did in ``branches``, and what kept threads from
-    joining. Ctrl-C before an agent began is raised.
-    """
-    told = _step_all(store, tip, step, jobs=jobs)
-    thread = tip.record.thread
-    joined: ThreadResult | None = None
-    now = read_snapshot(store, get_head(store, thread).commit)
-    for trunk in list(list_trunks(store, now)):
-        try:
-            settle_branches(store, caller, trunk)
-            found = join_branches(store, caller, trunk)
-            joined = found if trunk == thread else joined
-        except (Refused, Conflict) as error:
-            told.append(BranchStep(trunk, None, error))
-    if joined is None:
-        joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))
-    return joined._replace(branches=tuple(told))
-
-
-def _step_all(store: Store, tip: Snapshot, step: StepBranch, *, jobs: int) -> list[BranchStep]:
-    """Step each branch below *tip* once, at most *jobs* at a time; raise as ``step_branches``."""
-    room = _Room(store, tip.record.thread)
-    interrupted: list[TurnInterrupted] = []
-
-    def take(thread: ThreadId) -> BranchStep:
-        try:
-            with room.enter():
-                return BranchStep(thread, step(thread))
-        except UwfError as error:
-            if isinstance(error, TurnInterrupted):
-                interrupted.append(error)
-            return BranchStep(thread, None, error)
-        finally:
-            _unite(store)
-
-    try:
-        return run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
-    except KeyboardInterrupt:
-        if not interrupted:
-            raise
-        # It says more, and what to type is said of the thread that was named.
-        again = f"`uwf thread step {tip.record.thread}` tries again"
-        interrupted[0].hint = f"nothing was lost: {again}"
-        raise interrupted[0] from None
 
 
 class _Room:
@@ -511,6 +455,11 @@ def _take_step(
 def _step_branches(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult:
+    """Step each branch below *thread* once, and join what has ended.
+
+    Return the thread, with what each branch did in ``branches``, and what kept threads from
+    joining.
+    """
     # Its lock is not held while its branches take steps.
     tip = read_active(store, thread)[1]
     if request.workdir is not None:
@@ -520,8 +469,47 @@ def _step_branches(
     choice = request.choice
     if choice.agents and not request.is_driven:
         choice = choice._replace(others=check_roles(tip, None, choice.agents))
+    told = _step_all(store, caller, tip, request._replace(choice=choice))
+    joined: ThreadResult | None = None
+    now = read_snapshot(store, get_head(store, thread).commit)
+    for trunk in list(list_trunks(store, now)):
+        try:
+            settle_branches(store, caller, trunk)
+            found = join_branches(store, caller, trunk)
+            joined = found if trunk == thread else joined
+        except (Refused, Conflict) as error:
+            told.append(BranchStep(trunk, None, error))
+    if joined is None:
+        joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))
+    return joined._replace(branches=tuple(told))
 
-    def step(thread: ThreadId) -> ThreadResult:
-        return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
-    return step_branches(store, caller, tip, step, jobs=request.jobs)
+def _step_all(
+    store: Store, caller: Caller, tip: Snapshot, request: StepRequest
+) -> list[BranchStep]:
+    """Step each branch below *tip* once, as *request* asks; raise Ctrl-C before an agent began."""
+    room = _Room(store, tip.record.thread)
+    interrupted: list[TurnInterrupted] = []
+
+    def take(thread: ThreadId) -> BranchStep:
+        try:
+            with room.enter():
+                return BranchStep(
+                    thread, step_thread(store, caller, request._replace(thread=thread))
+                )
+        except UwfError as error:
+            if isinstance(error, TurnInterrupted):
+                interrupted.append(error)
+            return BranchStep(thread, None, error)
+        finally:
+            _unite(store)
+
+    try:
+        return run_at_once(take, list(list_leaves(store, tip)), jobs=request.jobs)
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        # It says more, and what to type is said of the thread that was named.
+        again = f"`uwf thread step {tip.record.thread}` tries again"
+        interrupted[0].hint = f"nothing was lost: {again}"
+        raise interrupted[0] from None

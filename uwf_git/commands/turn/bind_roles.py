@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from uwf_git.agents.command_line import (
 )
 from uwf_git.commands.turn.next_move import CONFIG_NAME, KEPT_PROGRAMS, PERSON
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import WORKFLOW, find_reference
+from uwf_git.model.builtin import find_reference
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
@@ -323,31 +322,6 @@ def bind_roles(
     return Bound(bound, said.typed, said.left)
 
 
-def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
-    """Return *workflow* with the agents' roles of workflows in its *closure* as well as its own."""
-    nodes = {node.hash: node for node in closure}
-    inner = [
-        parse_workflow(node)
-        for node in nodes.values()
-        if node.type == WORKFLOW and node.hash != workflow.hash
-    ]
-    if not inner:
-        return workflow
-    roles: dict[str, NodeHash] = {}
-    overrides: dict[str, dict[str, Any]] = {}
-    for each in (workflow, *inner):
-        for role, name in each.roles.items():
-            if role in roles or (name in nodes and "workflow" in nodes[name].payload):
-                continue
-            roles[role] = name
-            # That of the outer one is everybody's.
-            default = None if each is workflow else each.default_agent
-            own = each.agent_overrides.get(role, default)
-            if own is not None:
-                overrides[role] = own
-    return workflow._replace(roles=roles, agent_overrides=overrides)
-
-
 def bind_typed(
     workflow: Workflow,
     typed: Iterable[str],
@@ -383,25 +357,38 @@ def bind_typed(
 # The roles that a thread and its branches may come to: its workflow's, and of those in it.
 
 
+def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
+    """Return *workflow* with the agents' roles of workflows in its *closure* as well as its own."""
+    return _unite_played(workflow, {node.hash: node for node in closure}.__getitem__)
+
+
 def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()) -> Workflow:
     """Return *workflow* with the roles that need agents, by nodes of *new* or of *snapshot*."""
     made = {node.hash: node for node in new}
-    found: dict[NodeHash, Node] = {}
+    return _unite_played(workflow, lambda name: made.get(name) or snapshot.get_node(name))
 
-    def read(name: NodeHash) -> Node:
-        found[name] = made.get(name) or snapshot.get_node(name)
-        return found[name]
 
-    deque(_walk_used(workflow, read), maxlen=0)
-    return find_played(workflow, found.values())
+def _unite_played(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Workflow:
+    roles: dict[str, NodeHash] = {}
+    overrides: dict[str, dict[str, Any]] = {}
+    for each in _walk_used(workflow, read):
+        # The default agent of the outer workflow is everybody's.
+        default = None if each is workflow else each.default_agent
+        for role, name in each.roles.items():
+            if role in roles or parse_role(read(name)).workflow is not None:
+                continue
+            roles[role] = name
+            own = each.agent_overrides.get(role, default)
+            if own is not None:
+                overrides[role] = own
+    return workflow._replace(roles=roles, agent_overrides=overrides)
 
 
 def _walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
     """Yield *workflow* and each workflow in it, by the nodes that *read* returns."""
     seen = {workflow.hash}
     waiting = [workflow]
-    while waiting:
-        each = waiting.pop()
+    for each in waiting:
         yield each
         used = [parse_role(read(role)).workflow for role in each.roles.values()]
         if each.flow is not None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.commits import Asked, Container, read_entry, read_flow
+from uwf_git.commands.split.commits import Asked, Container, find_in_flow, read_entry
 from uwf_git.engine.flow_move import (
     FlowWords,
     Move,
@@ -21,7 +21,7 @@ from uwf_git.engine.flow_move import (
 from uwf_git.engine.flow_state import find_open_try, fold_turn, is_verdict_due, read_state
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
-from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, parent, parse_position
+from uwf_git.model.flow import Flow, FlowNode, Position, parent, parse_position
 from uwf_git.model.thread import ThreadState
 from uwf_git.store.threads.snapshot import Snapshot, get_role, get_workflow
 
@@ -151,15 +151,11 @@ class FlowPlace(NamedTuple):
 
 def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     """Return the agent at the place *at*; None in a graph, or if the flow has no agent there."""
-    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
-    try:
-        position = parse_position(at)
-    except NotAPosition:
+    found = find_in_flow(snapshot, at)
+    if found is None:
         return None
-    node = None if flow is None else flow.nodes.get(position.place)
-    if flow is None or node is None or node.kind != "agent":
-        return None
-    return FlowPlace(flow, position, read_entry(snapshot), snapshot, snapshot.get_present())
+    place = FlowPlace(*found, read_entry(snapshot), snapshot, snapshot.get_present())
+    return place if place.node.kind == "agent" else None
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
@@ -237,10 +233,6 @@ def build_words(
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
     return fill_template(snapshot, present, place, place.inputs[0])
-
-
-def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
 
 def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:

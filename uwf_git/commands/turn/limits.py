@@ -112,8 +112,8 @@ def _count_joined(present: ThreadState) -> ThreadState:
     return present._replace(depth=sum(present.visits.values()) or present.depth)
 
 
-def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitReached | None:
-    spending = read_spending(store, snapshot, present)
+def find_limit(store: Store, snapshot: Snapshot) -> LimitReached | None:
+    spending = read_spending(store, snapshot, snapshot.get_present())
     spent = find_spent(spending.present)
     return None if spent is None else LimitReached(spending.thread, spent)
 

@@ -363,7 +363,7 @@ def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -
 def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return the limit that lets a thread begin no step, or why what was spent is not known."""
     try:
-        return find_limit(store, snapshot, snapshot.get_present())
+        return find_limit(store, snapshot)
     except StoreDamaged as damage:
         return damage
 
@@ -382,19 +382,20 @@ def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
     elif waiting.until is None:
         told = f"branch {branch} waits for {waiting.role}: {_wait(branch, waiting)}"
     else:
-        told = f"branch {branch} waits for the end of a limit: {_wait(thread, waiting)}"
+        told = f"branch {branch} waits for the end of a limit: {_wait(branch, waiting, run=thread)}"
     more = len(held) - 1
     return told + (f"; {more} more {'waits' if more == 1 else 'wait'}" if more else "")
 
 
-def _wait(thread: ThreadId, waiting: Waiting) -> str:
+def _wait(thread: ThreadId, waiting: Waiting, *, run: ThreadId | None = None) -> str:
+    """Return how a wait of *thread* ends; *run* is the thread around it that is driven."""
     if waiting.until is None:
         return (
             f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
             f"`uwf thread amend {thread} --agent {shlex.quote(f'{waiting.role}=CMD')}`"
         )
     return (
-        f"`uwf thread run {thread} --wait` sleeps until then; "
+        f"`uwf thread run {run or thread} --wait` sleeps until then; "
         f"`uwf thread resume {thread}` lets it try now"
     )
 

@@ -399,12 +399,12 @@ def find_role_problem(tip: Snapshot, meta: Any) -> str | None:
     return find_problem(get_output_schema(tip, container.workflow, container.at), meta)
 
 
-def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
+def check_reply(turn: Turn, played: Played) -> Played:
     """Return *played* if its meta is valid against the role's schema, else a failed turn."""
     reply = played.reply
     if reply is None:
         return played
-    schema = get_output_schema(turn.snapshot, workflow, turn.role)
+    schema = get_schema(turn.snapshot, turn.asked.output_schema)
     problem = find_reply_problem(schema, {name: getattr(reply, name) for name in _STORED})
     if problem is None:
         return check_state(turn, played)

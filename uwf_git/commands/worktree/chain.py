@@ -81,10 +81,18 @@ class _Changes(NamedTuple):
 
 class Chain:
     def __init__(
-        self, store: Store, thread: ThreadId, environ: Mapping[str, str], place: Place
+        self,
+        store: Store,
+        thread: ThreadId,
+        environ: Mapping[str, str],
+        place: Place,
+        workdir: str,
     ) -> None:
         self.thread, self.ref = thread, name_work(thread)
         self.worktree = place.worktree or ""
+        self.inner = os.path.relpath(os.path.realpath(workdir), self.worktree)
+        """Where in the work tree the agents run."""
+
         self._own_index = os.path.join(place.git_dir, "index")
         self.index = files_index(store, thread)
         self._size = files_size(store, thread)
@@ -98,6 +106,12 @@ class Chain:
         config = read_config_file(os.path.join(find_common_dir(place.git_dir), "config"))
         shown = config.over(store.user_config).get(_UNTRACKED) or ""
         self._untracked = "no" if shown.lower() in {"no", "false"} else "all"
+
+    def begin(self, commit: str) -> None:
+        """Go on from *commit* of another chain; what was recorded until then is not counted."""
+        os.makedirs(os.path.dirname(self._size), exist_ok=True)
+        replace_file(self._size, b"0", durable=False)
+        move_ref(self.git, self.ref, commit, old="")
 
     def record(
         self,
@@ -283,7 +297,7 @@ def find_chain(
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
-    return None if isinstance(place, str) else Chain(store, thread, environ, place)
+    return None if isinstance(place, str) else Chain(store, thread, environ, place, workdir)
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -180,11 +180,9 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     A branch in which nothing ran, or nothing changed, has the commit at which it began.
 
     Returns:
-        The ref of the commit; None if the branch does not work apart, or not on this machine.
+        The ref of the commit; None if the branch, which works apart, does so on another machine.
     """
-    parent, at = snapshot.get_trunk(), find_isolation(snapshot)
-    if parent is None or at is None:
-        return None
+    parent, at = _find_parent(snapshot), find_isolation(snapshot)
     thread, ref = snapshot.record.thread, name_work(snapshot.record.thread)
     with lock_worktrees(store):
         worktree = find_worktree(store, parent, thread)
@@ -418,7 +416,12 @@ def forget_chain(
     if not has_files(store, thread):
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
-    return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
+    # Where the work tree of a fork is gone, its repository is not.
+    kept = find_settings(store, thread).repository
+    repository = kept if chain is None else chain.git.place.git_dir
+    if not os.path.isdir(repository):
+        return None
+    return _delete_ref(environ, repository, name_work(thread))
 
 
 def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from uwf_git.model.builtin import START, find_reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node
+from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
@@ -58,7 +59,12 @@ def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
 
 def walk_trunks(store: Store, snapshot: Snapshot) -> Iterator[Snapshot]:
     """Yield the threads around a branch that are here, the nearest first."""
+    seen = {snapshot.record.thread}
     while (trunk := read_trunk(store, snapshot)) is not None:
+        # Forged threads may be branches of each other.
+        if trunk.record.thread in seen:
+            raise damaged_commit(trunk.commit.oid, "is of a thread that is around itself")
+        seen.add(trunk.record.thread)
         yield trunk
         snapshot = trunk
 
