@@ -195,6 +195,12 @@ def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
     with refuses("not-its-turn", match="goes on in branches: checks") as caught:
         get_context(world.store, thread)
     assert caught.value.hint == f"`uwf thread show {thread}` lists them"
+    for row in show_thread(world.store, thread)["branches"]:
+        world.step(row["thread"], script())
+    while world.snapshot(thread).record.event != "join":
+        world.step(thread, script())
+    with refuses("no-turn-there", match="is a join"):
+        get_past_context(world.store, world.snapshot(thread))
 
 
 FORKING = """\

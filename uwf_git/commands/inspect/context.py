@@ -22,7 +22,7 @@ from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step, first_line
-from uwf_git.model.event_rules import CONTROLS, STEPS
+from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Role, Workflow, parse_role, parse_workflow
@@ -169,7 +169,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     """Return the context that the agent of a step or attempt, *taken*, was given."""
     record = taken.record
-    if record.event not in STEPS and record.event != "attempt":
+    if record.event not in {"step", "answer", "attempt"}:
         raise Refused(
             f"commit {taken.commit.oid} of thread {record.thread} is a {record.event}, and no "
             "agent was given anything",
