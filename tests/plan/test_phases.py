@@ -124,6 +124,12 @@ def test_words_of_the_seed(story: Story, expected: tuple[str, int | None, int, s
     assert summary(story) == expected
 
 
+def test_limit_beyond_the_calendar_ends_with_the_calendar(tmp_path: Path) -> None:
+    # An agent that counts in microseconds.
+    assert write_state(str(tmp_path), PlanState("waiting", until_ms=10**16 - 1), {})
+    assert read_state(str(tmp_path))["until"] == "9999-12-31T23:59:59+00:00"
+
+
 def test_each_failed_try_says_why() -> None:
     stuck = Story().planned().crash("executor").step("executor").step("verifier", NO)
     assert list_failures(state(stuck)) == ["try 1: exit status 1", f"try 2: rejected: {REJECTED}"]
