@@ -307,7 +307,7 @@ class TaskStatus:
 
     @property
     def error(self) -> str | None:
-        """Why the newest attempt failed, if no step has been taken since."""
+        """Why the newest attempt failed, or the newest work was rejected; None if it went on."""
         error = self.document["error"] if self._has_failed else None
         return None if error is None else cast("str", error["message"])
 
@@ -347,7 +347,7 @@ def _build_status(place: Place, moment: Moment) -> TaskStatus:
         _last_role=None if present.role == START else present.role,
         _has_place=present.at is not None,
         _has_ended=record.status in ENDED,
-        _has_failed=present.last_attempt is not None,
+        _has_failed=present.last_attempt is not None or present.tried is not None,
         _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment))),
     )
 
