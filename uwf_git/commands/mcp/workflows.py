@@ -159,7 +159,7 @@ def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
         raise bad_argument("status", f"is none of {', '.join(ASKED)}")
     statuses = frozenset() if status is None else frozenset({status})
     request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS)
-    names = ("thread", "workflowName", "status", "branchStatus", "depth", "said", "prompt")
+    names = ("thread", "workflowName", "status", "branchStatus", "depth", "said")
     rows = list_thread_rows(place.open_store(), request)
     return as_json([{name: row[name] for name in names if row.get(name)} for row in rows])
 
@@ -170,7 +170,7 @@ def _read_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
 
 def _wait_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
     thread, seconds = read_text(arguments, "thread_id"), arguments.get("seconds", _LONGEST_WAIT_S)
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds < 0:
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
         raise bad_argument("seconds", "is a number from 0")
     store = place.open_store()
     request = WaitRequest([thread], min(seconds, _LONGEST_WAIT_S), place.caller.environ)
