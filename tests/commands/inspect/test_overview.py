@@ -22,7 +22,6 @@ from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
@@ -96,7 +95,7 @@ def test_only_what_moved_is_read_again(
     read: list[str] = []
 
     def view_and_note(
-        store: Store, heads: RemoteHeads, thread: ThreadId, *, with_branches: bool
+        store: Store, heads: None, thread: ThreadId, *, with_branches: bool
     ) -> dict[str, Any] | None:
         read.append(thread)
         return view_thread_row(store, heads, thread, with_branches=with_branches)

@@ -38,7 +38,6 @@ from uwf_git.model.limits import find_cost
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, ThreadState, add_usage
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.local_files import RunDir
@@ -151,20 +150,20 @@ class Overview:
         return sorted(rows, key=_place)
 
     def _read_rows(self, store: Store, threads: Iterator[ThreadId]) -> list[dict[str, Any]]:
-        at_work, remotes = set(list_possibly_active(store)), RemoteHeads(store)
+        at_work = set(list_possibly_active(store))
         found = []
         for thread in threads:
             tip, kept = self._tips.heads[thread], self._kept.get(thread)
             if kept is None or kept.tip != tip or kept.changes or thread in at_work:
                 if len(self._kept) > _MOST_KEPT:
                     self._kept.clear()
-                kept = self._kept[thread] = self._read_row(store, remotes, thread, tip)
+                kept = self._kept[thread] = self._read_row(store, thread, tip)
             if kept.row is not None:
                 found.append(kept.row)
         return found
 
-    def _read_row(self, store: Store, remotes: RemoteHeads, thread: ThreadId, tip: Oid) -> _Kept:
-        row = view_thread_row(store, remotes, thread, with_branches=False)
+    def _read_row(self, store: Store, thread: ThreadId, tip: Oid) -> _Kept:
+        row = view_thread_row(store, None, thread, with_branches=False)
         if row is None:
             # Whether its trunk is here may change.
             return _Kept(tip, None, changes=False)
@@ -210,7 +209,6 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "branches": row.get("branches"),
         "branchStatus": row.get("branchStatus"),
         "parent": row.get("parentThread"),
-        "diverged": bool(row.get("diverged")),
     }
 
 
