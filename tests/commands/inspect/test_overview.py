@@ -17,7 +17,7 @@ from web.stories import tell_waiting
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
-from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted, WatchRequest
+from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId, read_time_ms
@@ -142,8 +142,7 @@ KEY = "correct-horse-battery"
 
 
 def watching(world: World, *roots: ThreadId) -> ThreadWatch:
-    request = WatchRequest(roots, {"MY_TOKEN": KEY})
-    return ThreadWatch(world.store, request, now_ms=BEGUN_MS + 3_600_000)
+    return ThreadWatch(world.store, roots, {"MY_TOKEN": KEY}, now_ms=BEGUN_MS + 3_600_000)
 
 
 def changed(watch: ThreadWatch) -> list[tuple[str, str]]:

@@ -280,14 +280,6 @@ _MOST_ENDED = 50
 _ORDER = order_statuses("running")
 
 
-class WatchRequest(NamedTuple):
-    roots: Sequence[ThreadId] = ()
-    """Only these threads and their branches; none: all, and those that ended within a day."""
-
-    environ: Mapping[str, str] = {}
-    """Its secrets are masked in logs."""
-
-
 class AtWork(NamedTuple):
     role: str
     agent: str | None
@@ -297,12 +289,18 @@ class AtWork(NamedTuple):
 
 
 class ThreadWatch:
-    """The rows of threads, kept up to date by `look`."""
+    """The rows of *roots* and their branches, kept up to date by `look`.
 
-    def __init__(self, store: Store, request: WatchRequest, *, now_ms: int) -> None:
-        self._store, self._environ = store, request.environ
-        self._families = [Family(store, root) for root in request.roots]
-        self._roots = request.roots
+    Without *roots* of all threads, and those that ended within a day. The secrets of *environ* are
+    masked in logs.
+    """
+
+    def __init__(
+        self, store: Store, roots: Sequence[ThreadId], environ: Mapping[str, str], *, now_ms: int
+    ) -> None:
+        self._store, self._environ = store, environ
+        self._families = [Family(store, root) for root in roots]
+        self._roots = roots
         self._after_ms = now_ms - _LATELY_MS
         self._refs = RefWatch(store)
         self._heads: dict[ThreadId, Oid] = {}
