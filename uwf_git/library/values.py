@@ -18,7 +18,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream
-from uwf_git.commands.inspect.show import Moment, read_moment, view_moment
+from uwf_git.commands.inspect.show import read_moment, view_moment
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.debug_log import debug
@@ -33,7 +33,7 @@ from uwf_git.model.workflow import START
 from uwf_git.store.disk.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
@@ -320,19 +320,19 @@ def query_task(place: Place, task_id: str) -> TaskStatus:
         StoreDamaged: it cannot be read.
     """
     try:
-        moment = read_moment(place.open_to_look(), ThreadId(task_id))
-        return _build_status(place, moment)
+        return _read_status(place, place.open_to_look(), task_id)
     except UwfError:
         # The store may have been repaired or removed since it was opened.
-        return _build_status(place, read_moment(place.open(), ThreadId(task_id)))
+        return _read_status(place, place.open(), task_id)
 
 
-def _build_status(place: Place, moment: Moment) -> TaskStatus:
+def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
+    moment = read_moment(store, get_head(store, ThreadId(task_id)))
     record = moment.snapshot.record
     present = moment.snapshot.get_present()
     waiting = present.waiting
     return TaskStatus(
-        task_id=moment.thread,
+        task_id=record.thread,
         workflow_name=record.workflow_name,
         workflow=record.workflow,
         status=cast("TaskState", moment.status),
@@ -348,7 +348,7 @@ def _build_status(place: Place, moment: Moment) -> TaskStatus:
         _has_place=present.at is not None,
         _has_ended=record.status in ENDED,
         _has_failed=present.last_attempt is not None or present.tried is not None,
-        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment))),
+        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment).document)),
     )
 
 

@@ -25,7 +25,7 @@ from uwf_git.model.event_folds import describe_step, first_line
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import END, Role, Workflow, parse_role, parse_workflow
+from uwf_git.model.workflow import END, Role, Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import walk_history
@@ -67,10 +67,10 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
         return None
     name = present.waiting.role
     view: dict[str, Any] = {"role": name}
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     node = workflow.roles.get(name)
     if node is not None:
-        role = parse_role(snapshot.get_node(node))
+        role = get_role(snapshot, node)
         schema = get_output_schema(snapshot, workflow, name)
         view |= {
             "description": role.description,
@@ -96,10 +96,10 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
     if present.waiting is None or present.waiting.until is not None:
         return None
-    node = parse_workflow(snapshot.get_node(present.workflow)).roles.get(present.waiting.role)
+    node = get_workflow(snapshot, present.workflow).roles.get(present.waiting.role)
     if node is None:
         return ""
-    role = parse_role(snapshot.get_node(node))
+    role = get_role(snapshot, node)
     return first_line(role.description) or first_line(role.system_prompt)
 
 

@@ -401,7 +401,7 @@ def begin_draft(site: Site, asked: Asked) -> Created:
 def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
     store = site.open()
     thread = resolve_thread(store, asked.params["thread"])
-    moment = read_moment(store, thread)
+    moment = read_moment(store, get_head(store, thread))
     view: dict[str, Any] = {
         "thread": thread,
         "status": moment.status,
