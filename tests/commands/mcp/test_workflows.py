@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from commands.flows import CHECKS
+from commands.step.test_record_turn import script
 from commands.world import DEMO, World
 from store.loose import lose
 
@@ -62,6 +64,18 @@ def test_task_whose_next_role_cannot_be_decided_is_over(world: World, server: Mc
 
     assert (task["status"], task["result"]["isError"]) == ("completed", True)
     assert "condition `meta.text > 3` failed: The values" in task["statusMessage"]
+    assert "steer_thread" not in task["statusMessage"]
+
+
+def test_task_whose_branches_cannot_be_joined_is_over(world: World, server: McpServer) -> None:
+    thread = world.begun(CHECKS)
+    for _ in range(4):
+        world.step(thread, script(reviewer={"x": 1}, tester={"x": 2}))
+
+    task = ask(server, "tasks/get", taskId=thread)
+
+    assert (task["status"], task["result"]["isError"]) == ("completed", True)
+    assert "the branches of checks disagree about x" in task["statusMessage"]
     assert "steer_thread" not in task["statusMessage"]
 
 

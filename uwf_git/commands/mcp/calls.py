@@ -199,7 +199,7 @@ def view_task(
 ) -> dict[str, Any]:
     """Return the task of a thread that `thread show` shows.
 
-    Besides it has ``atWork``: whether anybody is, and ``limit``: why no further step may be taken.
+    Besides it has ``atWork``: whether anybody is, and ``limit``: why no further step can be taken.
     *questions* are those that the client may ask its user, by keys that are never used twice;
     *waits* are roles whose person is to answer elsewhere. A failed thread is a completed task whose
     result is an error: a failed one stands for an error of the protocol.

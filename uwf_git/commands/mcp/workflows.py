@@ -24,8 +24,8 @@ from uwf_git.commands.drive.background import (
 )
 from uwf_git.commands.inspect.context import view_question
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
-from uwf_git.commands.inspect.show import show_thread, view_thread
+from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import (
     Here,
     StartRequest,
@@ -235,10 +235,13 @@ def _show(store: Store, thread: ThreadId) -> Reply:
     is_at_work = is_any_at_work(store, Family(store, thread))
     tip = read_snapshot(store, get_head(store, thread).commit)
     limit = None if tip.record.status in ENDED else find_limit(store, tip, tip.get_present())
-    shown = view_thread(store, thread)
-    problem = limit or shown.move.problem
-    facts = {"atWork": is_at_work, "limit": None if problem is None else problem.message}
-    return shown.document | facts
+    shown = show_thread(store, thread)
+    problems = [] if limit is None else [limit.message]
+    held = shown.get("heldBy", [])
+    # A branch that waits is asked about, or goes on by itself.
+    if not any(each["status"] == "waiting" for each in held):
+        problems += [each["error"] for each in held if is_stuck(each)]
+    return shown | {"atWork": is_at_work, "limit": next(iter(problems), None)}
 
 
 def _get_task(place: ChatPlace, task: str) -> Reply:
