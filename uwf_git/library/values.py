@@ -137,11 +137,6 @@ def _keep_objects(opened: ObjectStore, git_dir: str) -> ObjectStore:
     return kept
 
 
-def read_environ() -> dict[str, str]:
-    """Return the environment of this process."""
-    return dict(os.environ)
-
-
 def to_path(given: str | os.PathLike[str] | None) -> str | None:
     """Return the text of a path; None if there is none."""
     return None if given is None else os.fspath(given)
