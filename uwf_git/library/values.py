@@ -28,7 +28,7 @@ from uwf_git.errors import AgentFailed, StoreDamaged, UwfError
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.model.names import ThreadId
-from uwf_git.model.thread import ENDED, TASK_WORDS, Status
+from uwf_git.model.thread import ENDED, TASK_WORDS, Status, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.disk.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
@@ -231,10 +231,7 @@ class TaskStatus:
     usage: Mapping[str, Any]
     """The usage that its agents reported, summed."""
 
-    _last_role: str | None = field(repr=False)
-    _has_place: bool = field(repr=False)
-    _has_ended: bool = field(repr=False)
-    _has_failed: bool = field(repr=False)
+    _present: ThreadState = field(repr=False, compare=False)
     _read_document: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
 
     @property
@@ -250,7 +247,9 @@ class TaskStatus:
     @property
     def last_node(self) -> str | None:
         """The role, or node, of the newest step; None before the first."""
-        return cast("str | None", self.document["lastNode"]) if self._has_place else self._last_role
+        if self._present.at is not None:
+            return cast("str", self.document["lastNode"])
+        return None if self._present.role == START else self._present.role
 
     @property
     def is_branch(self) -> bool:
@@ -298,12 +297,14 @@ class TaskStatus:
     @property
     def end_time(self) -> int | None:
         """When it ended; None before that."""
-        return self.last_update_time if self._has_ended else None
+        return self.last_update_time if self.status in ENDED else None
 
     @property
     def error(self) -> str | None:
         """Why the newest attempt failed, or the newest work was rejected; None if it went on."""
-        error = self.document["error"] if self._has_failed else None
+        if self._present.last_attempt is None and self._present.tried is None:
+            return None
+        error = self.document["error"]
         return None if error is None else cast("str", error["message"])
 
 
@@ -339,10 +340,7 @@ def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
         start_time=present.started_at,
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         usage=present.usage,
-        _last_role=None if present.role == START else present.role,
-        _has_place=present.at is not None,
-        _has_ended=record.status in ENDED,
-        _has_failed=present.last_attempt is not None or present.tried is not None,
+        _present=present,
         _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment).document)),
     )
 
