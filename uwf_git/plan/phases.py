@@ -46,8 +46,8 @@ MEMORY_DIR = "docs/memory"
 _SHORT = 10
 """How many characters of a commit an entry has."""
 
-# The last second of the year 9999: a limit ends when an agent says.
-_LAST_S = 253_402_300_799
+# Of the last day but one that every zone has: a limit ends when an agent says.
+_LAST_S = 253_402_214_399
 
 _MOST_SHOWN = 1000
 _COMMIT = rb"(?m)^commit ([0-9a-f]{10})\s*$"
@@ -337,7 +337,7 @@ def render_entries(
     days: dict[str, dict[str, str]] = {}
     for happened in story:
         after = advance(state, happened)
-        moment = datetime.fromtimestamp(happened.time_ms / 1000, tz=zone)
+        moment = datetime.fromtimestamp(min(happened.time_ms // 1000, _LAST_S), tz=zone)
         lines = (
             f"## {moment:%H:%M:%S} {_head(state, after, happened)}",
             _text(happened, after),
