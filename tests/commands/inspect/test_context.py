@@ -15,7 +15,7 @@ from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.context import (
     find_begun,
-    find_since,
+    find_wait,
     first_question_line,
     get_context,
     get_past_context,
@@ -313,7 +313,7 @@ def test_wait_began_before_the_thread_was_steered(world: World) -> None:
     snapshot = world.snapshot(thread)
 
     assert snapshot.commit.time_s * 1000 > asked
-    assert find_since(world.store, snapshot) == asked
+    assert find_wait(world.store, snapshot).commit.time_s * 1000 == asked
     told = view_waiting(world.store, snapshot, snapshot.get_present())
     assert told == {"role": "checker", "since": asked}
 

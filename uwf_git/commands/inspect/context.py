@@ -52,14 +52,14 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if waiting is None:
         return None
     until = {} if waiting.until is None else {"until": waiting.until}
-    return {"role": waiting.role, "since": find_since(store, snapshot), **until}
+    since = find_wait(store, snapshot).commit.time_s * 1000
+    return {"role": waiting.role, "since": since, **until}
 
 
-def find_since(store: Store, snapshot: Snapshot) -> int:
-    """Return since when, in ms since 1970, the turn waits; control events do not restart it."""
+def find_wait(store: Store, snapshot: Snapshot) -> Snapshot:
+    """Return the commit since which the turn waits; control events do not begin a wait."""
     history = walk_history(store, snapshot.commit.oid)
-    begun = next((each for each in history if each.record.event not in CONTROLS), snapshot)
-    return begun.commit.time_s * 1000
+    return next((each for each in history if each.record.event not in CONTROLS), snapshot)
 
 
 def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from uwf_git.commands.drive.background import (
     start_thread_driver,
     wait_for_threads,
 )
-from uwf_git.commands.inspect.context import view_question
+from uwf_git.commands.inspect.context import find_wait, view_question
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
@@ -68,7 +68,6 @@ from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Programs give up on a call after 60 seconds.
@@ -291,20 +290,16 @@ def _cancel_task(place: ChatPlace, task: str) -> None:
 
 
 def _find_questions(store: Store, thread: ThreadId) -> dict[str, Question]:
-    """Return what persons are asked in a thread and its branches, by keys never used twice."""
+    """Return what persons are asked in a thread and its branches, by keys never used twice.
+
+    The key is the commit that put the question: the same step may be taken back and asked again.
+    """
     tip = read_snapshot(store, get_head(store, thread).commit)
     return {
-        f"q-{_find_wait(store, each)}": question
+        f"q-{find_wait(store, each).commit.oid}": question
         for each in (tip, *(branch for _, branch in walk_descendants(store, tip)))
         if each.record.status == "waiting" and (question := _read_question(each)) is not None
     }
-
-
-def _find_wait(store: Store, snapshot: Snapshot) -> str:
-    """Return the commit that put the question: the same step may be taken back and asked again."""
-    history = walk_history(store, snapshot.commit.oid)
-    begun = next((each for each in history if each.record.event == "wait"), snapshot)
-    return begun.commit.oid
 
 
 def _read_question(snapshot: Snapshot) -> Question | None:
