@@ -56,6 +56,19 @@ def test_what_needs_a_person_comes_first(world: World, overview: Overview) -> No
     assert listed(world, overview, workflow="none") == []
 
 
+def test_branch_is_a_row_until_its_trunk_is_here(world: World, overview: Overview) -> None:
+    trunk = split_of(world)
+    branches = [branch_of(world, trunk, number) for number in range(2)]
+    ref, tip = f"refs/threads/{trunk}", world.snapshot(trunk).commit.oid
+    for branch in branches:
+        world.step(branch, lambda _turn: replied({}))
+    world.store.refs.delete(ref, seen=tip)
+    assert sorted(listed(world, overview)) == sorted(branches)
+
+    world.store.refs.create(ref, tip)
+    assert listed(world, overview) == [trunk]
+
+
 def test_pages_have_every_thread_once(
     world: World, overview: Overview, monkeypatch: pytest.MonkeyPatch
 ) -> None:

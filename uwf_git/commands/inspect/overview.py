@@ -165,11 +165,14 @@ class Overview:
     def _read_row(self, store: Store, thread: ThreadId, tip: Oid) -> _Kept:
         row = view_thread_row(store, None, thread, with_branches=False)
         if row is None:
-            # Whether its trunk is here may change.
+            # Of a branch, the row of its trunk tells.
             return _Kept(tip, None, changes=False)
         view = _view(store, row, tip, is_ended=thread in self._tips.ended)
         masked = mask_json(view, self._mask)
-        changes = view["status"] in {RUNNING, DAMAGED} or bool(view["branches"])
+        # The trunk of a branch may come after the branch.
+        changes = view["status"] in {RUNNING, DAMAGED} or bool(
+            view["branches"] or "branchOf" in row
+        )
         return _Kept(tip, masked, changes)
 
     def _add_ended(
