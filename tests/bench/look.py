@@ -13,7 +13,7 @@ from bench.world import Thread, make_store, reopen_store
 
 from uwf_git.commands.inspect.graph import view_report
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows, summarize_thread
-from uwf_git.commands.inspect.overview import ThreadWatch, WatchRequest
+from uwf_git.commands.inspect.overview import ThreadWatch
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.workflow.build import picture_source
 from uwf_git.engine.picture.draw import FORMS, draw
@@ -47,12 +47,12 @@ def _lists(bench: Bench, *, rounds: int) -> Table:
     store = reopen_store(bench.world, store.path, fsync=False)
     tips = [get_head(store, each).commit for each in list_threads(store, archived=False)]
     environ = bench.world.environ
-    watch = ThreadWatch(store, WatchRequest(), now_ms=_NOW_MS)
+    watch = ThreadWatch(store, (), {}, now_ms=_NOW_MS)
     rows = watch.look()
 
     def look_first() -> None:
         opened = open_store(store.path, environ=environ)
-        ThreadWatch(opened, WatchRequest(), now_ms=_NOW_MS).look()
+        ThreadWatch(opened, (), {}, now_ms=_NOW_MS).look()
 
     def list_all() -> None:
         list_thread_rows(open_store(store.path, environ=environ), ListRequest())

@@ -22,6 +22,14 @@ BOOLEAN, INTEGER, NUMBER, STRING = (
 TWO = [{"a": 1}, {"b": 2}]
 
 
+def test_field_that_refers_to_a_place_in_a_list_is_described() -> None:
+    schema = {
+        **fields(a={"$ref": "#/$defs/either/anyOf/1"}),
+        "$defs": {"either": {"anyOf": [STRING, NUMBER]}},
+    }
+    assert list_questions(schema) == ["- `a` (optional): a number"]
+
+
 @pytest.mark.parametrize(
     ("schema", "typed", "value"),
     [

@@ -44,6 +44,24 @@ def begin(store: str, source: str = CHECKS, **players: PlayerFunction) -> TaskHa
     return TaskRuntime(store, players={**say(), **players}).start(source, "Do it.")
 
 
+JUDGED = """\
+name: judged
+description: Work that is verified, once.
+root:
+  type: sequential
+  nodes: [{type: agent, agentId: coder, retries: 0, verifiedBy: {agentId: judge, when: meta.ok}}]
+"""
+
+
+def test_rejection_of_the_work_is_the_error_of_the_task(store: str) -> None:
+    task = begin(store, JUDGED, judge=lambda _context: {"ok": False, "issues": ["no tests"]})
+    assert (task.run().status, task.error) == ("failed", "judge rejected it: no tests")
+    task.retry()
+    assert task.error == "judge rejected it: no tests"
+    task.step()
+    assert task.error is None
+
+
 def test_branches_are_played_and_joined(store: str) -> None:
     Crowd(store, branches=5, steps=3).check(jobs=3)
 

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -122,6 +122,18 @@ WORDS = [
 )
 def test_words_of_the_seed(story: Story, expected: tuple[str, int | None, int, str]) -> None:
     assert summary(story) == expected
+
+
+def test_limit_beyond_the_calendar_ends_with_the_calendar(tmp_path: Path) -> None:
+    # An agent that counts in microseconds.
+    assert write_state(str(tmp_path), PlanState("waiting", until_ms=10**16 - 1), {})
+    assert read_state(str(tmp_path))["until"] == "9999-12-30T23:59:59+00:00"
+
+
+def test_commit_beyond_the_calendar_is_logged() -> None:
+    started = Story().told[0]._replace(time_ms=10**19)
+    days = render_entries([started], zone=timezone(timedelta(hours=14)))
+    assert list(days) == ["session-9999-12-31.md"]
 
 
 def test_each_failed_try_says_why() -> None:

@@ -20,13 +20,13 @@ from uwf_git.commands.remote.fetch import (
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.remote.push_plan import (
     FirstPush,
-    add_remote_at,
     find_first_push,
     list_remote_rows,
     remove_remote,
     repair_remotes,
 )
 from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import parse_thread_id, resolve_thread
 
 
@@ -46,7 +46,7 @@ def add_command(session: Session, name: str, url: str) -> None:
     there.
     """
     words = (text_argument(name, "the name"), text_argument(url, "the URL"))
-    remote = add_remote_at(session.open_store(create=True), caller_of(session), *words)
+    remote = add_remote(session.open_store(create=True), *words, cwd=session.cwd)
     emit(session, {"name": remote.name, "url": remote.shown})
 
 

@@ -35,7 +35,7 @@ from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream
 from uwf_git.commands.inspect.logs import find_last_log_line
-from uwf_git.commands.inspect.overview import ThreadWatch, WatchRequest
+from uwf_git.commands.inspect.overview import ThreadWatch
 from uwf_git.commands.split.family import Family
 from uwf_git.engine.events import parse_event_id
 from uwf_git.engine.masking import find_secrets
@@ -192,7 +192,7 @@ def command(session: Session, threads: tuple[str, ...]) -> None:
     """
     store = session.open_store(create=True)
     roots = [resolve_thread(store, each) for each in threads]
-    watch = ThreadWatch(store, WatchRequest(roots, session.environ), now_ms=session.now_ms())
+    watch = ThreadWatch(store, roots, session.environ, now_ms=session.now_ms())
     view = _View(session, store, watch)
     try:
         if session.is_screen and session.environ.get("TERM") != "dumb":

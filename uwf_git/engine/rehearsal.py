@@ -1,7 +1,7 @@
 """Rehearsals: a workflow gone through without agents, with the least that they can say."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -149,17 +149,14 @@ def _united(one: Any, other: Any) -> dict[str, Any]:
 
 # Rehearsals: a workflow gone through without agents, to see whether and where it ends.
 #
-# Each role says what a player says for it, by default the least that its schema allows. Another
-# workflow that a node runs is not gone through: it says nothing. Joins and moves are the real
-# ones. Conditions are evaluated here: call it within limits (agents/limited_fork.py).
+# Each role says the least that its schema allows. Another workflow that a node runs is not gone
+# through: it says nothing. Joins and moves are the real ones. Conditions are evaluated here: call
+# it within limits (agents/limited_fork.py).
 
 MOST_TURNS = 300
 """More than a run should take without a person, and quickly gone through."""
 
 _SHOWN_ROUND = 6
-
-Play = Callable[[str], Any]
-"""From a role to the meta of its turn."""
 
 
 class Rehearsal(NamedTuple):
@@ -192,9 +189,9 @@ def find_least(schema: Any) -> Any:
     raise ValueError("no value was found that fits")
 
 
-def rehearse(definition: Definition, prompt: str, play: Play | None = None) -> Rehearsal:
+def rehearse(definition: Definition, prompt: str) -> Rehearsal:
     """Go through the workflow *definition*, with the task *prompt*."""
-    run = _Run(definition, prompt, play)
+    run = _Run(definition, prompt)
     try:
         if definition.flow is None:
             run.go_through_graph()
@@ -228,11 +225,10 @@ class _Here(NamedTuple):
 
 
 class _Run:
-    def __init__(self, definition: Definition, prompt: str, play: Play | None) -> None:
+    def __init__(self, definition: Definition, prompt: str) -> None:
         self.roles: list[str] = []
         self._definition = definition
         self._prompt = prompt
-        self._play = play
         self._least: dict[str, Any] = {}
 
     def go_through_graph(self) -> None:
@@ -325,8 +321,6 @@ class _Run:
         if len(self.roles) == MOST_TURNS:
             raise _Stuck(f"no end after {MOST_TURNS} turns: it goes round, {self._round()}", at)
         self.roles.append(role)
-        if self._play is not None:
-            return self._play(role)
         if role not in self._least:
             try:
                 self._least[role] = find_least(self._definition.roles[role].output_schema)

@@ -144,7 +144,7 @@ class TaskHandle:
 
     @property
     def error(self) -> str | None:
-        """Why the newest attempt failed, if no step has been taken since."""
+        """Why the newest attempt failed, or the newest work was rejected; None if it went on."""
         return self.query().error
 
     def step(

@@ -41,7 +41,6 @@ from uwf_git.library.values import (
     TaskStatus,
     TaskStep,
     checked_clock,
-    read_environ,
     read_system_clock_ms,
     to_path,
     walk_events,
@@ -129,7 +128,7 @@ class TaskRuntime:
         cwd: str | os.PathLike[str] | None = None,
         now_ms: Callable[[], int] = read_system_clock_ms,
     ) -> None:
-        given = read_environ() if environ is None else dict(environ)
+        given = dict(os.environ if environ is None else environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)
         if given.get("UWF_DEBUG"):
             given = switch_on_debug_log(given, cwd=here)

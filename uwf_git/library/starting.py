@@ -223,18 +223,13 @@ def start_background(
             thread=task_id,
             roles=list(bound),
         )
-    words = [*(["--wait"] if wait else [])]
-    if until is not None:
-        words.append(f"--until={until}")
-    if max_steps is not None:
-        words.append(f"--max-steps={max_steps}")
     driver = start_thread_driver(
         store,
         place.caller,
         ThreadId(task_id),
         agent=place.agent,
-        words=words,
         until=until,
+        max_steps=max_steps,
         wait=wait,
     )
     return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)

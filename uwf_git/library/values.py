@@ -18,7 +18,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream
-from uwf_git.commands.inspect.show import Moment, read_moment, view_moment
+from uwf_git.commands.inspect.show import read_moment, view_moment
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.debug_log import debug
@@ -28,12 +28,12 @@ from uwf_git.errors import AgentFailed, StoreDamaged, UwfError
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.model.names import ThreadId
-from uwf_git.model.thread import ENDED, TASK_WORDS, Status
+from uwf_git.model.thread import ENDED, TASK_WORDS, Status, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.disk.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
@@ -137,11 +137,6 @@ def _keep_objects(opened: ObjectStore, git_dir: str) -> ObjectStore:
     return kept
 
 
-def read_environ() -> dict[str, str]:
-    """Return the environment of this process."""
-    return dict(os.environ)
-
-
 def to_path(given: str | os.PathLike[str] | None) -> str | None:
     """Return the text of a path; None if there is none."""
     return None if given is None else os.fspath(given)
@@ -236,10 +231,7 @@ class TaskStatus:
     usage: Mapping[str, Any]
     """The usage that its agents reported, summed."""
 
-    _last_role: str | None = field(repr=False)
-    _has_place: bool = field(repr=False)
-    _has_ended: bool = field(repr=False)
-    _has_failed: bool = field(repr=False)
+    _present: ThreadState = field(repr=False, compare=False)
     _read_document: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
 
     @property
@@ -255,7 +247,9 @@ class TaskStatus:
     @property
     def last_node(self) -> str | None:
         """The role, or node, of the newest step; None before the first."""
-        return cast("str | None", self.document["lastNode"]) if self._has_place else self._last_role
+        if self._present.at is not None:
+            return cast("str", self.document["lastNode"])
+        return None if self._present.role == START else self._present.role
 
     @property
     def is_branch(self) -> bool:
@@ -303,12 +297,14 @@ class TaskStatus:
     @property
     def end_time(self) -> int | None:
         """When it ended; None before that."""
-        return self.last_update_time if self._has_ended else None
+        return self.last_update_time if self.status in ENDED else None
 
     @property
     def error(self) -> str | None:
-        """Why the newest attempt failed, if no step has been taken since."""
-        error = self.document["error"] if self._has_failed else None
+        """Why the newest attempt failed, or the newest work was rejected; None if it went on."""
+        if self._present.last_attempt is None and self._present.tried is None:
+            return None
+        error = self.document["error"]
         return None if error is None else cast("str", error["message"])
 
 
@@ -320,19 +316,19 @@ def query_task(place: Place, task_id: str) -> TaskStatus:
         StoreDamaged: it cannot be read.
     """
     try:
-        moment = read_moment(place.open_to_look(), ThreadId(task_id))
-        return _build_status(place, moment)
+        return _read_status(place, place.open_to_look(), task_id)
     except UwfError:
         # The store may have been repaired or removed since it was opened.
-        return _build_status(place, read_moment(place.open(), ThreadId(task_id)))
+        return _read_status(place, place.open(), task_id)
 
 
-def _build_status(place: Place, moment: Moment) -> TaskStatus:
+def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
+    moment = read_moment(store, get_head(store, ThreadId(task_id)))
     record = moment.snapshot.record
     present = moment.snapshot.get_present()
     waiting = present.waiting
     return TaskStatus(
-        task_id=moment.thread,
+        task_id=record.thread,
         workflow_name=record.workflow_name,
         workflow=record.workflow,
         status=cast("TaskState", moment.status),
@@ -344,11 +340,8 @@ def _build_status(place: Place, moment: Moment) -> TaskStatus:
         start_time=present.started_at,
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         usage=present.usage,
-        _last_role=None if present.role == START else present.role,
-        _has_place=present.at is not None,
-        _has_ended=record.status in ENDED,
-        _has_failed=present.last_attempt is not None,
-        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment))),
+        _present=present,
+        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment).document)),
     )
 
 

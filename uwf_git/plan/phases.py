@@ -46,6 +46,9 @@ MEMORY_DIR = "docs/memory"
 _SHORT = 10
 """How many characters of a commit an entry has."""
 
+# Of the last day but one that every zone has: a limit ends when an agent says.
+_LAST_S = 253_402_214_399
+
 _MOST_SHOWN = 1000
 _COMMIT = rb"(?m)^commit ([0-9a-f]{10})\s*$"
 _FIELDS = (
@@ -291,8 +294,8 @@ def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str
 
 
 def render_moment(time_ms: int) -> str:
-    """Write milliseconds since 1970 as a time of RFC 3339, in UTC."""
-    return datetime.fromtimestamp(time_ms // 1000, tz=UTC).isoformat()
+    """Write milliseconds since 1970 as RFC 3339 in UTC; a time beyond the calendar as its end."""
+    return datetime.fromtimestamp(min(time_ms // 1000, _LAST_S), tz=UTC).isoformat()
 
 
 def write_state(
@@ -334,7 +337,7 @@ def render_entries(
     days: dict[str, dict[str, str]] = {}
     for happened in story:
         after = advance(state, happened)
-        moment = datetime.fromtimestamp(happened.time_ms / 1000, tz=zone)
+        moment = datetime.fromtimestamp(min(happened.time_ms // 1000, _LAST_S), tz=zone)
         lines = (
             f"## {moment:%H:%M:%S} {_head(state, after, happened)}",
             _text(happened, after),

@@ -16,7 +16,7 @@ from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.context import (
     find_begun,
-    find_since,
+    find_wait,
     first_question_line,
     get_context,
     get_past_context,
@@ -196,6 +196,12 @@ def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
     with refuses("not-its-turn", match="goes on in branches: checks") as caught:
         get_context(world.store, thread)
     assert caught.value.hint == f"`uwf thread show {thread}` lists them"
+    for row in show_thread(world.store, thread)["branches"]:
+        world.step(row["thread"], script())
+    while world.snapshot(thread).record.event != "join":
+        world.step(thread, script())
+    with refuses("no-turn-there", match="is a join"):
+        get_past_context(world.store, world.snapshot(thread))
 
 
 FORKING = """\
@@ -308,7 +314,7 @@ def test_wait_began_before_the_thread_was_steered(world: World) -> None:
     snapshot = world.snapshot(thread)
 
     assert snapshot.commit.time_s * 1000 > asked
-    assert find_since(world.store, snapshot) == asked
+    assert find_wait(world.store, snapshot).commit.time_s * 1000 == asked
     told = view_waiting(world.store, snapshot, snapshot.get_present())
     assert told == {"role": "checker", "since": asked}
 

@@ -17,12 +17,11 @@ from web.stories import tell_waiting
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
-from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted, WatchRequest
+from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
@@ -55,6 +54,19 @@ def test_what_needs_a_person_comes_first(world: World, overview: Overview) -> No
     assert listed(world, overview, show="ended") == [ended]
     assert listed(world, overview, search="WAS failed") == [failed]
     assert listed(world, overview, workflow="none") == []
+
+
+def test_branch_is_a_row_until_its_trunk_is_here(world: World, overview: Overview) -> None:
+    trunk = split_of(world)
+    branches = [branch_of(world, trunk, number) for number in range(2)]
+    ref, tip = f"refs/threads/{trunk}", world.snapshot(trunk).commit.oid
+    for branch in branches:
+        world.step(branch, lambda _turn: replied({}))
+    world.store.refs.delete(ref, seen=tip)
+    assert sorted(listed(world, overview)) == sorted(branches)
+
+    world.store.refs.create(ref, tip)
+    assert listed(world, overview) == [trunk]
 
 
 def test_pages_have_every_thread_once(
@@ -96,7 +108,7 @@ def test_only_what_moved_is_read_again(
     read: list[str] = []
 
     def view_and_note(
-        store: Store, heads: RemoteHeads, thread: ThreadId, *, with_branches: bool
+        store: Store, heads: None, thread: ThreadId, *, with_branches: bool
     ) -> dict[str, Any] | None:
         read.append(thread)
         return view_thread_row(store, heads, thread, with_branches=with_branches)
@@ -143,8 +155,7 @@ KEY = "correct-horse-battery"
 
 
 def watching(world: World, *roots: ThreadId) -> ThreadWatch:
-    request = WatchRequest(roots, {"MY_TOKEN": KEY})
-    return ThreadWatch(world.store, request, now_ms=BEGUN_MS + 3_600_000)
+    return ThreadWatch(world.store, roots, {"MY_TOKEN": KEY}, now_ms=BEGUN_MS + 3_600_000)
 
 
 def changed(watch: ThreadWatch) -> list[tuple[str, str]]:

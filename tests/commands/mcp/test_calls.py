@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, says
+from commands.world import World, fails, says
 from refusing import refuses
 
 from uwf_git.agentkit.turn import read_submitted
@@ -19,6 +19,7 @@ from uwf_git.commands.mcp.calls import (
     view_task,
 )
 from uwf_git.commands.mcp.server import McpPlace
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import Refused
 
 
@@ -151,6 +152,18 @@ def test_long_thread_is_read_from_its_newest_events(
     assert "written 0" in read_thread(place, {"last": 9})
 
 
+def test_failed_attempts_are_events_that_may_be_left_out(
+    world: World, place: McpPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_EVENTS", 2)
+    assert place.thread is not None
+    with pytest.raises(TurnFailed):
+        world.step(place.thread, fails())
+    assert "only the newest" not in read_thread(place, {})
+    world.retry(place.thread)
+    assert "only the newest 2 events" in read_thread(place, {})
+
+
 SHOWN: dict[str, Any] = {
     "thread": "01J7K9M2XB4Q8T6V0W1Y3Z5ABC",
     "workflowName": "demo",
@@ -224,6 +237,22 @@ def test_form_has_what_a_client_can_show() -> None:
     assert fields["tag"] == {"type": "string", "maxLength": 3}
     assert fields["level"]["type"] == fields["parts"]["type"] == "string"
     assert fields["parts"]["description"].startswith("What it has: a list")
+
+
+def test_field_that_may_be_null_is_asked_for_as_json() -> None:
+    fields = {
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"]}},
+        "required": ["a"],
+    }
+    schema = {"$ref": "#/$defs/whole", "$defs": {"whole": fields}}
+
+    form = build_form(schema)
+
+    assert form["properties"]["a"] == {"type": "string", "description": "text or null, as JSON"}
+    assert form["required"] == ["a"]
+    assert read_form(schema, {"a": "null"}) == ({"a": None}, "")
+    assert read_form(schema, {"a": "plain"}) == ({"a": "plain"}, "")
 
 
 def test_filled_form_is_read_as_the_meta_and_a_text() -> None:

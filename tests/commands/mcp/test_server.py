@@ -9,7 +9,7 @@ from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.commands.mcp.server import LEGACY, McpPlace, McpServer, McpTool
+from uwf_git.commands.mcp.server import LEGACY, McpPlace, McpServer, McpTool, Tasks
 from uwf_git.errors import Refused
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -182,6 +182,23 @@ def test_place_has_its_values() -> None:
     place = McpPlace(fresh_store, thread="T")
 
     assert (place.thread, place.role, place.head, place.step_dir) == ("T", None, None, None)
+
+
+def test_bug_of_a_task_does_not_end_the_server() -> None:
+    def fail(task: str) -> Any:
+        raise KeyError(task)
+
+    tasks = Tasks(fail, lambda *_: None, fail)
+    declared: Any = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {**MODERN["_meta"], "io.modelcontextprotocol/clientCapabilities": declared}
+    params = {"taskId": "x", "_meta": meta}
+
+    told = SERVER._replace(tasks=tasks).answer(
+        {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}
+    )
+
+    assert told is not None
+    assert told["error"] == {"code": -32603, "message": "tasks/get failed: KeyError: 'x'"}
 
 
 def test_building_the_server_does_not_import_the_store() -> None:

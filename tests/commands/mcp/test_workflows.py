@@ -4,11 +4,19 @@ import json
 from typing import Any
 
 import pytest
+from commands.flows import CHECKS
+from commands.step.test_record_turn import script
 from commands.world import DEMO, World
+from store.loose import lose
 
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive import background
+from uwf_git.commands.drive.background import DriverRequest
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.mcp.server import McpServer
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
+from uwf_git.model.names import ThreadId
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import list_threads
 
 META = {
@@ -56,6 +64,18 @@ def test_task_whose_next_role_cannot_be_decided_is_over(world: World, server: Mc
 
     assert (task["status"], task["result"]["isError"]) == ("completed", True)
     assert "condition `meta.text > 3` failed: The values" in task["statusMessage"]
+    assert "steer_thread" not in task["statusMessage"]
+
+
+def test_task_whose_branches_cannot_be_joined_is_over(world: World, server: McpServer) -> None:
+    thread = world.begun(CHECKS)
+    for _ in range(4):
+        world.step(thread, script(reviewer={"x": 1}, tester={"x": 2}))
+
+    task = ask(server, "tasks/get", taskId=thread)
+
+    assert (task["status"], task["result"]["isError"]) == ("completed", True)
+    assert "the branches of checks disagree about x" in task["statusMessage"]
     assert "steer_thread" not in task["statusMessage"]
 
 
@@ -108,6 +128,36 @@ def test_other_address_is_no_resource(world: World, server: McpServer, end: str)
     assert "# Do it." in found["contents"][0]["text"]
     (found,) = ask(server, "resources/read", uri=f"uwf://thread/{thread}.json")["contents"]
     assert (found["mimeType"], json.loads(found["text"])["thread"]) == ("application/json", thread)
+
+
+def test_damaged_thread_does_not_end_the_server(world: World, server: McpServer) -> None:
+    thread = world.begun()
+    lose(world.store, world.snapshot(thread).commit.tree)
+    world.reopen()
+
+    found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.json")
+
+    assert (found["code"], "is missing" in found["message"]) == (-32603, True)
+
+
+def test_wait_without_an_end_is_refused(world: World, server: McpServer) -> None:
+    told = call(server, "wait_thread", thread_id=world.begun(), seconds=float("nan"))
+    assert told["content"][0]["text"].startswith("seconds is a number from 0")
+
+
+def test_driver_of_a_chat_sleeps_until_limits_end(
+    world: World, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    def start(_store: Store, _caller: Caller, request: DriverRequest) -> None:
+        started.append((request.wait, request.argv(ThreadId(request.thread))))
+
+    monkeypatch.setattr(background, "start_driver", start)
+    call(server, "steer_thread", thread_id=world.begun(), action="resume")
+
+    ((waits, argv),) = started
+    assert (waits, argv[-1]) == (True, "--wait")
 
 
 def test_thread_is_paused_and_cancelled_and_nothing_else_is_done(

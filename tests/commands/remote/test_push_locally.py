@@ -1,4 +1,5 @@
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,21 @@ def test_the_rules_of_a_shared_store_hold_without_hooks(
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert thread in failure.message
     assert set(refs_of(hub)) == {f"threads/{thread}", f"threads/{good}", "workflows/demo"}
+
+
+def test_group_may_write_what_a_push_makes(
+    shared: tuple[Site, ThreadId], hub: Path, git: Git
+) -> None:
+    git("config", "core.sharedRepository", "group", cwd=hub)
+    before = os.umask(0o022)
+    try:
+        assert shared[0].push().failure() is None
+    finally:
+        os.umask(before)
+
+    made = [path for path in (hub / "refs").rglob("*") if "workflows" in path.parts]
+    assert made
+    assert [path.name for path in made if not path.stat().st_mode & stat.S_IWGRP] == []
 
 
 def test_the_faster_push_wins(shared: tuple[Site, ThreadId], world: World, hub: Path) -> None:

@@ -15,7 +15,6 @@ from uwf_git.commands.remote.push_plan import (
     NotPushed,
     PushUnit,
     RefChange,
-    add_remote_at,
     find_first_push,
     plan_push,
     remove_remote,
@@ -28,7 +27,7 @@ from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import PushReport
 from uwf_git.store.remotes.mirror import list_mirrors
-from uwf_git.store.remotes.remotes import SharedRefs, list_remotes
+from uwf_git.store.remotes.remotes import SharedRefs, add_remote, list_remotes
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"
 UNKNOWN = Oid("9" * 40)
@@ -145,7 +144,7 @@ def test_a_ref_without_new_commits_is_behind(tale: Tale) -> None:
 def project(world: World) -> World:
     """Return a world whose store has a work tree, and a remote."""
     hub = make_hub(world.place.parent / "first")
-    add_remote_at(world.store, world.caller, "origin", str(hub))
+    add_remote(world.store, "origin", str(hub), cwd=world.caller.cwd)
     set_config(f"{world.store.path}/config", "core.bare", "false")
     world.reopen()
     return world
@@ -252,7 +251,7 @@ def test_without_atomic_pushes_the_archive_is_there_first() -> None:
 
 
 def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:
-    remote = add_remote_at(world.store, world.caller, "origin", "https://me:secret@host/x")
+    remote = add_remote(world.store, "origin", "https://me:secret@host/x", cwd=world.caller.cwd)
     world.reopen()
     assert world.store.config.get("remote.origin.url") == "https://me:secret@host/x"
     assert remote.shown == "https://host/x"
@@ -287,7 +286,7 @@ def test_every_mirror_is_repaired_or_the_one_that_is_named(world: World) -> None
 
 
 def test_settings_of_the_user_are_named_and_not_changed(world: World, tmp_path: Path) -> None:
-    add_remote_at(world.store, world.caller, "origin", "/x")
+    add_remote(world.store, "origin", "/x", cwd=world.caller.cwd)
     config = tmp_path / "gitconfig"
     add_config(str(config), "remote.origin.fetch", "+refs/*:refs/*")
     before = config.read_text()

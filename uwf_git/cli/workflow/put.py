@@ -27,7 +27,7 @@ from uwf_git.commands.workflow.build import (
     put_workflow,
     validate_workflow,
 )
-from uwf_git.commands.workflow.find import UseFound, find_used
+from uwf_git.commands.workflow.find import UseFound, find_used, find_workflow
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Refused
 from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow, UsedWorkflow
@@ -221,10 +221,9 @@ def graph_command(session: Session, workflow: str, **how: Any) -> None:
 def _find(session: Session, workflow: str) -> Subject:
     if not is_file(workflow):
         store = session.open_store(create=True)
-        picture = picture_workflow(store, workflow, cwd=session.cwd)
-        found = picture.found
+        found = find_workflow(store, workflow, cwd=session.cwd)
         note_local(found.workflow.name, found.file, found.shadows)
-        return picture.subject
+        return picture_workflow(found.workflow, found.closure)
     # Reading YAML costs 70 ms of start-up, which a name does not need.
     source, path = read_source(session, Input(workflow))
     return picture_source(source, path=path, find_used=find_used_here(session))

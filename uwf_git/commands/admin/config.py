@@ -2,16 +2,15 @@
 
 import difflib
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.turn.rules import (
-    BACKOFF,
     CLAIM,
     KEEP_LOGS,
     RECORD_ENV,
-    RETRIES,
     read_keep_rules,
     read_retry,
 )
@@ -67,9 +66,13 @@ _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
 _FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES, CHAT_ANSWERS}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _SELDOM = {"uwf.fsync", MAX_FILES, "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
-_NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")
+_READERS: tuple[Callable[[GitConfig], object], ...] = (
+    read_receive_limits, read_fetch_limits, read_keep_rules, read_most, plan.read_plan_settings,
+    lambda config: read_retry(config, {}),
+)  # fmt: skip
+"""Each reads some settings, and refuses a value that cannot be read."""
 
 
 def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadUsage:
@@ -105,14 +108,13 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
         raise _bad_value(full, value)
     if full == "uwf.format" and value not in _FORMATS:
         raise _bad_value(full, value, choices="json, yaml or text")
-    if full in _NUMBERS:
-        _check_number(full, GitConfig({full.lower(): [value]}))
+    config = GitConfig({full.lower(): [value]})
+    for read in _READERS:
+        read(config)
     if full == "uwf.signTimeout":
         from uwf_git.store.signatures import read_sign_timeout  # noqa: PLC0415 (15 ms to import, for one number)
 
-        read_sign_timeout(store._replace(config=GitConfig({full.lower(): [value]})))
-    if full in plan.MEANINGS:
-        plan.read_plan_settings(GitConfig({full.lower(): [value]}))
+        read_sign_timeout(store._replace(config=config))
     if full in _COMMANDS and value:
         # Checked here, before a step would run it. An empty value removes the default.
         split_command(value)
@@ -122,18 +124,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     with own_change(store):
         set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
-
-
-def _check_number(name: str, config: GitConfig) -> None:
-    if name in _RECEIVED:
-        read_receive_limits(config)
-        read_fetch_limits(config)
-    elif name in {RETRIES, BACKOFF}:
-        read_retry(config, {})
-    elif name == MAX_FILES:
-        read_most(config)
-    else:
-        read_keep_rules(config)
 
 
 def list_settings(store: Store, *, with_seldom: bool = True) -> list[Setting]:

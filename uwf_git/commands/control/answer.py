@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.context import find_since
+from uwf_git.commands.inspect.context import find_wait
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
@@ -272,7 +272,7 @@ def _record(
         raise AnswerRefused(question, problem["message"])
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
-    since = min(find_since(store, snapshot), now)
+    since = min(find_wait(store, snapshot).commit.time_s * 1000, now)
     from uwf_git.commands.step.turn_files import find_range  # noqa: PLC0415 (start-up time of the library)
 
     files = find_range(turn, None)

@@ -108,11 +108,11 @@ def start_thread_driver(
     thread: ThreadId,
     *,
     agent: str | None,
-    words: Sequence[str] = (),
     until: str | None = None,
+    max_steps: int | None = None,
     wait: bool = False,
 ) -> Driver:
-    """Start a process that drives *thread* as `uwf thread run` with *words* does.
+    """Start a process that drives *thread* as `uwf thread run` with these options does.
 
     As many branches are at work at once as in the last drive of *thread* here. *agent* plays
     roles that have none: $UWF_AGENT. Raises as ``start_driver``.
@@ -121,10 +121,11 @@ def start_thread_driver(
     def argv(each: ThreadId) -> Sequence[str]:
         # -P: import nothing from the agents' directory.
         command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", each]
-        return [*command, "--timestamps", "--format=text", *jobs, *words]
+        return [*command, "--timestamps", "--format=text", *words]
 
-    kept = find_jobs(store, thread)
-    jobs = () if kept is None else (f"--jobs={kept}",)
+    named = {"until": until, "max-steps": max_steps, "jobs": find_jobs(store, thread)}
+    words = [f"--{name}={value}" for name, value in named.items() if value is not None]
+    words += ["--wait"] if wait else []
     environ = {**caller.environ, **({} if agent is None else {"UWF_AGENT": agent})}
     request = DriverRequest(thread, argv, until, wait)
     return start_driver(store, caller._replace(environ=environ), request)

@@ -22,10 +22,10 @@ from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step, first_line
-from uwf_git.model.event_rules import CONTROLS, STEPS
+from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import END, Role, Workflow, parse_role, parse_workflow
+from uwf_git.model.workflow import END, Role, Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import walk_history
@@ -52,14 +52,14 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if waiting is None:
         return None
     until = {} if waiting.until is None else {"until": waiting.until}
-    return {"role": waiting.role, "since": find_since(store, snapshot), **until}
+    since = find_wait(store, snapshot).commit.time_s * 1000
+    return {"role": waiting.role, "since": since, **until}
 
 
-def find_since(store: Store, snapshot: Snapshot) -> int:
-    """Return since when, in ms since 1970, the turn waits; control events do not restart it."""
+def find_wait(store: Store, snapshot: Snapshot) -> Snapshot:
+    """Return the commit since which the turn waits; control events do not begin a wait."""
     history = walk_history(store, snapshot.commit.oid)
-    begun = next((each for each in history if each.record.event not in CONTROLS), snapshot)
-    return begun.commit.time_s * 1000
+    return next((each for each in history if each.record.event not in CONTROLS), snapshot)
 
 
 def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
@@ -67,10 +67,10 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
         return None
     name = present.waiting.role
     view: dict[str, Any] = {"role": name}
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
+    workflow = get_workflow(snapshot, present.workflow)
     node = workflow.roles.get(name)
     if node is not None:
-        role = parse_role(snapshot.get_node(node))
+        role = get_role(snapshot, node)
         schema = get_output_schema(snapshot, workflow, name)
         view |= {
             "description": role.description,
@@ -96,10 +96,10 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
     if present.waiting is None or present.waiting.until is not None:
         return None
-    node = parse_workflow(snapshot.get_node(present.workflow)).roles.get(present.waiting.role)
+    node = get_workflow(snapshot, present.workflow).roles.get(present.waiting.role)
     if node is None:
         return ""
-    role = parse_role(snapshot.get_node(node))
+    role = get_role(snapshot, node)
     return first_line(role.description) or first_line(role.system_prompt)
 
 
@@ -169,7 +169,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     """Return the context that the agent of a step or attempt, *taken*, was given."""
     record = taken.record
-    if record.event not in STEPS and record.event != "attempt":
+    if record.event not in {"step", "answer", "attempt"}:
         raise Refused(
             f"commit {taken.commit.oid} of thread {record.thread} is a {record.event}, and no "
             "agent was given anything",

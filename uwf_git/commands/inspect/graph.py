@@ -23,12 +23,18 @@ from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.limits import render_limit
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Split
-from uwf_git.model.workflow import END, START, Graph, parse_workflow
+from uwf_git.model.workflow import END, START, Graph
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, resolve_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head, resolve_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at, read_snapshot
+from uwf_git.store.threads.snapshot import (
+    Snapshot,
+    find_newest_step,
+    get_workflow,
+    read_at,
+    read_snapshot,
+)
 
 # Every step of a thread, and inside a join the steps of the branches that it joined.
 
@@ -200,7 +206,7 @@ def picture_thread(store: Store, text: str) -> plan.Subject:
     urgent = view_urgent(status, count_branches(store, snapshot)).get("branchStatus", status)
     steps = count_steps(add_branches(store, snapshot, snapshot.get_present()).depth)
     headline = f"thread {document['thread']}, {urgent}, {steps}"
-    workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
+    workflow = get_workflow(snapshot, snapshot.get_present().workflow)
 
     def mark(moves: Graph | Flow) -> plan.ThreadMarks:
         return plan.ThreadMarks(headline, _mark(store, shown, moves))
@@ -269,7 +275,7 @@ def _mark_branches(
     for child in split.children:
         marks: dict[str, Mark] = {}
         with suppress(UwfError, NotAPosition):
-            moment = read_moment(store, child.thread)
+            moment = read_moment(store, get_head(store, child.thread))
             record = moment.snapshot.record
             ended += record.status in ENDED
             if flow is not None and record.workflow == own:

@@ -321,20 +321,18 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
 def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
     """List threads that ended from *after_ms* on and began not long before."""
-    heads = RemoteHeads(store)
     first_ms = after_ms - _LONG_MS
     threads = takewhile(
         lambda thread: read_time_ms(thread) >= first_ms, list_threads(store, archived=True)
     )
-    rows = (view_thread_row(store, heads, thread, with_branches=False) for thread in threads)
+    rows = (view_thread_row(store, None, thread, with_branches=False) for thread in threads)
     wanted = (row for row in rows if row and row.get("lastUpdateTime", 0) >= after_ms)
     return list(islice(wanted, limit))
 
 
 def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     """Refuse a name or hash that no workflow has: of the store, its threads, or the project."""
-    heads = RemoteHeads(store)
-    rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
+    rows = (view_thread_row(store, None, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
     from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)

@@ -38,7 +38,6 @@ from uwf_git.model.limits import find_cost
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, ThreadState, add_usage
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.local_files import RunDir
@@ -151,26 +150,29 @@ class Overview:
         return sorted(rows, key=_place)
 
     def _read_rows(self, store: Store, threads: Iterator[ThreadId]) -> list[dict[str, Any]]:
-        at_work, remotes = set(list_possibly_active(store)), RemoteHeads(store)
+        at_work = set(list_possibly_active(store))
         found = []
         for thread in threads:
             tip, kept = self._tips.heads[thread], self._kept.get(thread)
             if kept is None or kept.tip != tip or kept.changes or thread in at_work:
                 if len(self._kept) > _MOST_KEPT:
                     self._kept.clear()
-                kept = self._kept[thread] = self._read_row(store, remotes, thread, tip)
+                kept = self._kept[thread] = self._read_row(store, thread, tip)
             if kept.row is not None:
                 found.append(kept.row)
         return found
 
-    def _read_row(self, store: Store, remotes: RemoteHeads, thread: ThreadId, tip: Oid) -> _Kept:
-        row = view_thread_row(store, remotes, thread, with_branches=False)
+    def _read_row(self, store: Store, thread: ThreadId, tip: Oid) -> _Kept:
+        row = view_thread_row(store, None, thread, with_branches=False)
         if row is None:
-            # Whether its trunk is here may change.
+            # Of a branch, the row of its trunk tells.
             return _Kept(tip, None, changes=False)
         view = _view(store, row, tip, is_ended=thread in self._tips.ended)
         masked = mask_json(view, self._mask)
-        changes = view["status"] in {RUNNING, DAMAGED} or bool(view["branches"])
+        # The trunk of a branch may come after the branch.
+        changes = view["status"] in {RUNNING, DAMAGED} or bool(
+            view["branches"] or "branchOf" in row
+        )
         return _Kept(tip, masked, changes)
 
     def _add_ended(
@@ -210,7 +212,6 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "branches": row.get("branches"),
         "branchStatus": row.get("branchStatus"),
         "parent": row.get("parentThread"),
-        "diverged": bool(row.get("diverged")),
     }
 
 
@@ -282,14 +283,6 @@ _MOST_ENDED = 50
 _ORDER = order_statuses("running")
 
 
-class WatchRequest(NamedTuple):
-    roots: Sequence[ThreadId] = ()
-    """Only these threads and their branches; none: all, and those that ended within a day."""
-
-    environ: Mapping[str, str] = {}
-    """Its secrets are masked in logs."""
-
-
 class AtWork(NamedTuple):
     role: str
     agent: str | None
@@ -299,12 +292,18 @@ class AtWork(NamedTuple):
 
 
 class ThreadWatch:
-    """The rows of threads, kept up to date by `look`."""
+    """The rows of *roots* and their branches, kept up to date by `look`.
 
-    def __init__(self, store: Store, request: WatchRequest, *, now_ms: int) -> None:
-        self._store, self._environ = store, request.environ
-        self._families = [Family(store, root) for root in request.roots]
-        self._roots = request.roots
+    Without *roots* of all threads, and those that ended within a day. The secrets of *environ* are
+    masked in logs.
+    """
+
+    def __init__(
+        self, store: Store, roots: Sequence[ThreadId], environ: Mapping[str, str], *, now_ms: int
+    ) -> None:
+        self._store, self._environ = store, environ
+        self._families = [Family(store, root) for root in roots]
+        self._roots = roots
         self._after_ms = now_ms - _LATELY_MS
         self._refs = RefWatch(store)
         self._heads: dict[ThreadId, Oid] = {}

@@ -29,7 +29,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, get_head, resolve_head
+from uwf_git.store.threads.heads import Head, resolve_head
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import (
     Snapshot,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    thread: ThreadId
     snapshot: Snapshot
     status: str
     """The stored status, or ``running``."""
@@ -77,29 +76,23 @@ def view_thread(
     question if it waits for a person. *full* adds every step, oldest first; without *with_family*
     nothing is said of its branches and of what holds it up.
     """
-    moment = _read_at(store, resolve_head(store, text))
-    return _view_moment(store, moment, full=full, with_family=with_family)
+    moment = read_moment(store, resolve_head(store, text))
+    return view_moment(store, moment, full=full, with_family=with_family)
 
 
-def read_moment(store: Store, thread: ThreadId) -> Moment:
-    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock."""
-    return _read_at(store, get_head(store, thread))
-
-
-def _read_at(store: Store, head: Head) -> Moment:
+def read_moment(store: Store, head: Head) -> Moment:
+    """Read the commit of *head*; if nothing works on its thread, no other object and no lock."""
     snapshot = read_snapshot(store, head.commit)
-    status, running = _find_work(store, head.thread, snapshot.record.status)
-    return Moment(head.thread, snapshot, status, running)
+    return Moment(snapshot, *_find_work(store, head.thread, snapshot.record.status))
 
 
-def view_moment(store: Store, moment: Moment) -> dict[str, Any]:
-    return _view_moment(store, moment, full=False, with_family=True).document
-
-
-def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool) -> ShownThread:
-    thread, snapshot, status, running = moment
+def view_moment(
+    store: Store, moment: Moment, *, full: bool = False, with_family: bool = True
+) -> ShownThread:
+    """Return the thread of *moment*, as ``view_thread``."""
+    snapshot, status, running = moment
     snapshot = snapshot._replace(objects=store.objects)
-    record = snapshot.record
+    record, thread = snapshot.record, snapshot.record.thread
     present = snapshot.get_present()
     start = snapshot.get_start()
     newest = snapshot.get_head_node()
@@ -150,22 +143,28 @@ def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool)
     if with_family:
         problem = move.problem if record.status == "ready" else None
         document |= _view_family(store, snapshot, present, problem)
-    meta = newest.payload.get("meta")
-    has_joined = isinstance(meta, dict) and "branches" in meta
-    if full or has_joined:
-        from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form, and joins)
     if full:
+        from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form)
+
         document["steps"] = graph.view_all_steps(store, snapshot)
         graph.add_steps(store, document.get("branches", []))
     else:
         document["step"] = _view_newest_step(store, snapshot, newest)
-    if has_joined:
-        with suppress(StoreDamaged):
-            # What the newest step goes on without.
-            if given_up := graph.view_given_up(snapshot):
-                document["givenUp"] = given_up
+    document |= _view_given_up(snapshot, newest)
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return ShownThread(document, snapshot, move)
+
+
+def _view_given_up(snapshot: Snapshot, newest: Node) -> dict[str, Any]:
+    """Return the branches that the newest step, if it joined any, goes on without."""
+    meta = newest.payload.get("meta")
+    if isinstance(meta, dict) and "branches" in meta:
+        from uwf_git.commands.inspect.graph import view_given_up  # noqa: PLC0415 (only joins)
+
+        with suppress(StoreDamaged):
+            given_up = view_given_up(snapshot)
+            return {"givenUp": given_up} if given_up else {}
+    return {}
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:

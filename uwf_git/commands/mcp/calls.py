@@ -22,6 +22,7 @@ from uwf_git.model.text import render_time
 from uwf_git.model.thread import ENDED
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 
 SUBMITTED = "submitted.json"
@@ -68,16 +69,18 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     last = arguments.get("last")
     if last is not None and (not _is_whole(last) or last < 1):
         raise bad_argument("last", "is a whole number from 1")
-    store, thread = place.open_store(), _thread(place, arguments)
+    store = place.open_store()
+    head = get_head(store, resolve_thread(store, _thread(place, arguments)))
     text, length = [], 0
-    for piece in render_thread(store, thread, last=min(last or MOST_EVENTS, sys.maxsize)):
+    for piece in render_thread(store, head.thread, last=min(last or MOST_EVENTS, sys.maxsize)):
         text.append(piece)
         length += len(piece)
         if length > _LONGEST_TEXT:
             cut = "\n\n[… cut here; ask for the last few steps, or for one with read_step]\n"
             return "".join(text)[:_LONGEST_TEXT] + cut
-    tip = read_snapshot(store, get_head(store, resolve_thread(store, thread)).commit)
-    if last is None and tip.record.depth > MOST_EVENTS:
+    history = walk_history(store, head.commit, through_forks=True)
+    events = (each for each in history if each.record.event != "start")
+    if last is None and any(islice(events, MOST_EVENTS, None)):
         text.append(f"\n\n[… only the newest {MOST_EVENTS} events; ask for more with last]\n")
     return "".join(text)
 
@@ -196,7 +199,7 @@ def view_task(
 ) -> dict[str, Any]:
     """Return the task of a thread that `thread show` shows.
 
-    Besides it has ``atWork``: whether anybody is, and ``limit``: why no further step may be taken.
+    Besides it has ``atWork``: whether anybody is, and ``limit``: why no further step can be taken.
     *questions* are those that the client may ask its user, by keys that are never used twice;
     *waits* are roles whose person is to answer elsewhere. A failed thread is a completed task whose
     result is an error: a failed one stands for an error of the protocol.
@@ -271,11 +274,12 @@ def _ask(question: Question) -> dict[str, Any]:
 
 def build_form(schema: Any) -> dict[str, Any]:
     """Return the form for a value of *schema*; what it cannot have is asked for as JSON."""
-    fields = _list_fields(schema) or {_META: schema}
-    needed = schema.get("required", []) if isinstance(schema, dict) else []
+    words = SchemaWords(schema)
+    resolved = words.resolve(schema)
+    fields = _list_fields(schema) or {_META: resolved}
+    needed = resolved.get("required", [])
     properties = {
-        name: _view_field(part, f"{SchemaWords(schema).phrase(part)}, as JSON")
-        for name, part in fields.items()
+        name: _view_field(part, f"{words.phrase(part)}, as JSON") for name, part in fields.items()
     }
     required = [name for name in fields if name in needed or name == _META]
     properties.setdefault(
@@ -287,7 +291,7 @@ def build_form(schema: Any) -> dict[str, Any]:
 def read_form(schema: Any, filled: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the meta and the text of a form that was filled in; what does not fit stays so."""
     own = _list_fields(schema)
-    fields = own or {_META: schema}
+    fields = own or {_META: SchemaWords(schema).resolve(schema)}
     meta = {
         name: parse_or_keep(filled[name]) if _find_scalar(part) is None else filled[name]
         for name, part in fields.items()
@@ -304,17 +308,18 @@ def _list_fields(schema: Any) -> dict[str, Any]:
     return {name: words.resolve(part) for name, part in properties.items()}
 
 
-def _find_scalar(part: Any) -> str | None:
-    kind = part.get("type") if isinstance(part, dict) else None
-    choices = part.get("enum", ["", ""]) if isinstance(part, dict) else []
-    fits = kind == "string" and all(isinstance(each, str) for each in choices)
-    return kind if fits or (kind in _SCALARS and "enum" not in part) else None
+def _find_scalar(part: Mapping[str, Any]) -> str | None:
+    """Return the type of a field that a form may have; null beside a type is no such type."""
+    kind = part.get("type")
+    if kind == "string":
+        return "string" if all(isinstance(each, str) for each in part.get("enum", ())) else None
+    return kind if isinstance(kind, str) and kind in _SCALARS and "enum" not in part else None
 
 
-def _view_field(part: Any, otherwise: str) -> dict[str, Any]:
+def _view_field(part: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
     kind = _find_scalar(part)
     if kind is None:
-        told = part.get("description") if isinstance(part, dict) else None
+        told = part.get("description")
         return {"type": "string", "description": f"{told}: {otherwise}" if told else otherwise}
     return {"type": kind, **{name: part[name] for name in _SCALARS[kind] if name in part}}
 

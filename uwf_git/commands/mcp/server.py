@@ -178,11 +178,17 @@ class McpServer(NamedTuple):
             return None
         if not isinstance(number, str | int) or isinstance(number, bool):
             return _error(None, _INVALID_REQUEST, "the id is neither a string nor a whole number")
+        params = message.get("params", {})
         try:
-            result = self._answer(method, message.get("params", {}))
+            return {"jsonrpc": "2.0", "id": number, "result": self._answer(method, params)}
         except _Refused as refused:
-            return {"jsonrpc": "2.0", "id": number, "error": refused.error}
-        return {"jsonrpc": "2.0", "id": number, "result": result}
+            error = refused.error
+        except UwfError as refused:
+            error = {"code": _INTERNAL_ERROR, "message": refused.message}
+        except Exception as bug:  # noqa: BLE001 (a server that ends takes all tools from its client)
+            message = f"{params.get('name', method)} failed: {type(bug).__name__}: {bug}"
+            error = {"code": _INTERNAL_ERROR, "message": message[:500]}
+        return {"jsonrpc": "2.0", "id": number, "error": error}
 
     def _answer(self, method: str, params: Any) -> Reply:
         if not isinstance(params, dict):
@@ -257,10 +263,6 @@ class McpServer(NamedTuple):
             return _say(f"{error.message}{hint}", is_error=True)
         except OSError as error:
             return _say(f"{error.filename or name}: {error.strerror or error}", is_error=True)
-        except Exception as error:
-            # The server must not end: the agent would lose all its tools.
-            message = f"{name} failed: {type(error).__name__}: {error}"
-            raise _Refused(_INTERNAL_ERROR, message[:500]) from error
 
 
 def _find_mismatch(

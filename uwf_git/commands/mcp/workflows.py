@@ -22,10 +22,10 @@ from uwf_git.commands.drive.background import (
     start_thread_driver,
     wait_for_threads,
 )
-from uwf_git.commands.inspect.context import view_question
+from uwf_git.commands.inspect.context import find_wait, view_question
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
-from uwf_git.commands.inspect.show import show_thread, view_thread
+from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import (
     Here,
     StartRequest,
@@ -68,7 +68,6 @@ from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Programs give up on a call after 60 seconds.
@@ -159,7 +158,7 @@ def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
         raise bad_argument("status", f"is none of {', '.join(ASKED)}")
     statuses = frozenset() if status is None else frozenset({status})
     request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS)
-    names = ("thread", "workflowName", "status", "branchStatus", "depth", "said", "prompt")
+    names = ("thread", "workflowName", "status", "branchStatus", "depth", "said")
     rows = list_thread_rows(place.open_store(), request)
     return as_json([{name: row[name] for name in names if row.get(name)} for row in rows])
 
@@ -170,7 +169,7 @@ def _read_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
 
 def _wait_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
     thread, seconds = read_text(arguments, "thread_id"), arguments.get("seconds", _LONGEST_WAIT_S)
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds < 0:
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
         raise bad_argument("seconds", "is a number from 0")
     store = place.open_store()
     request = WaitRequest([thread], min(seconds, _LONGEST_WAIT_S), place.caller.environ)
@@ -235,10 +234,13 @@ def _show(store: Store, thread: ThreadId) -> Reply:
     is_at_work = is_any_at_work(store, Family(store, thread))
     tip = read_snapshot(store, get_head(store, thread).commit)
     limit = None if tip.record.status in ENDED else find_limit(store, tip)
-    shown = view_thread(store, thread)
-    problem = limit or shown.move.problem
-    facts = {"atWork": is_at_work, "limit": None if problem is None else problem.message}
-    return shown.document | facts
+    shown = show_thread(store, thread)
+    problems = [] if limit is None else [limit.message]
+    held = shown.get("heldBy", [])
+    # A branch that waits is asked about, or goes on by itself.
+    if not any(each["status"] == "waiting" for each in held):
+        problems += [each["error"] for each in held if is_stuck(each)]
+    return shown | {"atWork": is_at_work, "limit": next(iter(problems), None)}
 
 
 def _get_task(place: ChatPlace, task: str) -> Reply:
@@ -288,20 +290,16 @@ def _cancel_task(place: ChatPlace, task: str) -> None:
 
 
 def _find_questions(store: Store, thread: ThreadId) -> dict[str, Question]:
-    """Return what persons are asked in a thread and its branches, by keys never used twice."""
+    """Return what persons are asked in a thread and its branches, by keys never used twice.
+
+    The key is the commit that put the question: the same step may be taken back and asked again.
+    """
     tip = read_snapshot(store, get_head(store, thread).commit)
     return {
-        f"q-{_find_wait(store, each)}": question
+        f"q-{find_wait(store, each).commit.oid}": question
         for each in (tip, *(branch for _, branch in walk_descendants(store, tip)))
         if each.record.status == "waiting" and (question := _read_question(each)) is not None
     }
-
-
-def _find_wait(store: Store, snapshot: Snapshot) -> str:
-    """Return the commit that put the question: the same step may be taken back and asked again."""
-    history = walk_history(store, snapshot.commit.oid)
-    begun = next((each for each in history if each.record.event == "wait"), snapshot)
-    return begun.commit.oid
 
 
 def _read_question(snapshot: Snapshot) -> Question | None:

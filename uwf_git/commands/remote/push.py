@@ -29,7 +29,7 @@ from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.git_environment import without_local_variables
 from uwf_git.store.gc.tidy import unite_packs
-from uwf_git.store.git.config import BadConfig
+from uwf_git.store.git.config import BadConfig, shared_umask
 from uwf_git.store.objects.commit import Needed, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
@@ -308,7 +308,8 @@ def push_locally(
     updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
     if not updates:
         return PushReport({}, "")
-    with ExitStack() as until_moved, receive_objects(there) as incoming:
+    umask = partial(shared_umask, there.config)
+    with umask(), ExitStack() as until_moved, receive_objects(there) as incoming:
         copy_objects(objects, parcel.objects, incoming)
         refusals = check_received(there._replace(objects=incoming.objects), updates)
         if refusals:
@@ -322,6 +323,6 @@ def push_locally(
         moved = there.refs.change({each.name: (each.old, each.new) for each in updates})
         statuses = {each.name: None if each.name in moved else REF_MOVED for each in updates}
     # Each push leaves a small pack, and nobody else may ever write there. The push is done.
-    with suppress(OSError):
+    with umask(), suppress(OSError):
         unite_packs(there)
     return PushReport(statuses, "")

@@ -16,7 +16,6 @@ from uwf_git.store.remotes.mirror import list_mirrors, refuse_mirror
 from uwf_git.store.remotes.remotes import (
     Remote,
     SharedRefs,
-    add_remote,
     choose_remote,
     forget_tracking,
     list_remotes,
@@ -60,11 +59,6 @@ def remove_remote(store: Store, name: str) -> Remote:
     forget_tracking(store, remote)
     remove_remote_settings(store, name)
     return remote
-
-
-def add_remote_at(store: Store, caller: Caller, name: str, url: str) -> Remote:
-    """Add the repository at *url* as remote *name*; do not connect to it."""
-    return add_remote(store, name, url, cwd=caller.cwd)
 
 
 def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:

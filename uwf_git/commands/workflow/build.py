@@ -13,7 +13,6 @@ from uwf_git.commands.workflow.find import (
     FoundWorkflow,
     UseFound,
     find_used,
-    find_workflow,
     includes_beside,
 )
 from uwf_git.engine.expression import check_condition
@@ -394,16 +393,10 @@ def _first_written(store: Store, seen: Version, node: Node) -> Node:
 # `uwf workflow graph`: what the picture of a workflow shows.
 
 
-class WorkflowPicture(NamedTuple):
-    subject: Subject
-    found: FoundWorkflow
-
-
-def picture_workflow(store: Store, text: str, *, cwd: str) -> WorkflowPicture:
-    """Return what the picture of the workflow *text* shows: a name, also in *cwd*, or a hash."""
-    found = find_workflow(store, text, cwd=cwd)
-    nodes = {node.hash: node for node in found.closure}
-    return WorkflowPicture(view_moves(found.workflow, nodes.__getitem__), found)
+def picture_workflow(workflow: Workflow, closure: Iterable[Node]) -> Subject:
+    """Return what the picture of *workflow* shows, whose nodes *closure* has."""
+    nodes = {node.hash: node for node in closure}
+    return view_moves(workflow, nodes.__getitem__)
 
 
 def picture_source(
@@ -411,8 +404,7 @@ def picture_source(
 ) -> Subject:
     """Return what the picture of the workflow file *source* shows; nothing is stored."""
     built = build_source(source, includes_beside(path), outside_of(path, find_used), timestamp=0)
-    nodes = {node.hash: node for node in (built.node, *built.closure)}
-    return view_moves(parse_workflow(built.node), nodes.__getitem__)
+    return picture_workflow(parse_workflow(built.node), (built.node, *built.closure))
 
 
 def view_moves(

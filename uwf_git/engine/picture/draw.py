@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
@@ -443,6 +443,7 @@ def _text(text: Text) -> str:
 
 
 DEFAULT_WIDTH = 80
+FORMS = ("text", "svg", "mermaid")
 
 
 def make_plan(subject: Subject, *, is_whole: bool = False) -> Plan:
@@ -459,12 +460,6 @@ def lay_out(plan: Plan) -> Drawing:
 def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH, is_whole: bool = False) -> str:
     """Return the picture of *subject* in a *form* of ``FORMS``; *width* is for text, in columns."""
     plan = make_plan(subject, is_whole=is_whole)
-    return render_outline(plan, width) if form == "text" else _RENDERERS[form](plan)
-
-
-_RENDERERS: Mapping[str, Callable[[Plan], str]] = {
-    "svg": lambda plan: render_svg(lay_out(plan)),
-    "mermaid": lambda plan: _Mermaid().render(plan),
-}
-
-FORMS: tuple[str, ...] = ("text", *_RENDERERS)
+    if form == "text":
+        return render_outline(plan, width)
+    return render_svg(lay_out(plan)) if form == "svg" else _Mermaid().render(plan)

@@ -41,7 +41,7 @@ from uwf_git.commands.lifecycle.start import (
 )
 from uwf_git.commands.turn.bind_roles import bind_roles, find_played, read_played
 from uwf_git.commands.turn.turn import list_field_problems
-from uwf_git.commands.workflow.build import picture_source, put_workflow, view_moves
+from uwf_git.commands.workflow.build import picture_source, picture_workflow, put_workflow
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError
 from uwf_git.library.handle import TaskHandle
@@ -328,8 +328,7 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
 
 def draw_workflow(site: Site, asked: Asked) -> Picture:
     found = find_startable(site.open(), asked.params["name"])
-    nodes = {node.hash: node for node in found.closure}
-    return draw(site, view_moves(found.workflow, nodes.__getitem__))
+    return draw(site, picture_workflow(found.workflow, found.closure))
 
 
 def start_new(site: Site, asked: Asked) -> Created:
@@ -401,7 +400,7 @@ def begin_draft(site: Site, asked: Asked) -> Created:
 def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
     store = site.open()
     thread = resolve_thread(store, asked.params["thread"])
-    moment = read_moment(store, thread)
+    moment = read_moment(store, get_head(store, thread))
     view: dict[str, Any] = {
         "thread": thread,
         "status": moment.status,
