@@ -1,6 +1,7 @@
 """Parameters of verbs besides plain words: files, standard input, prompts."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -23,6 +24,8 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 """More than anybody types, and small enough to hold in memory several times."""
 
 _STDIN = "standard input"
+
+_MOST_SECONDS = 1e9
 
 
 def not_text(name: str, *, offset: int) -> Refused:
@@ -116,6 +119,21 @@ class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 
 
 INPUT = InputPath()
+
+
+class Seconds(click.FloatRange):
+    """The type of an option that takes seconds; a number that is too large means 30 years."""
+
+    name = "number of seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse the number."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return min(seconds, _MOST_SECONDS)
 
 
 def with_options(

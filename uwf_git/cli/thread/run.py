@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop, view_result
-from uwf_git.cli.app.parameters import agents_option, text_argument, with_options
+from uwf_git.cli.app.parameters import Seconds, agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
@@ -342,8 +342,6 @@ def run_command(
 
 # If threads end differently, the first in this list decides the exit status.
 _STATUSES = (("failed", 3), ("killed", 1), ("stuck", 1))
-_SECONDS = click.FloatRange(min=0)
-_SECONDS.name = "number of seconds"
 
 
 @verb(
@@ -360,7 +358,7 @@ _SECONDS.name = "number of seconds"
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option(
     "--timeout",
-    type=_SECONDS,
+    type=Seconds(min=0),
     metavar="SECONDS",
     help="The longest time to wait.  [default: no limit]",
 )
