@@ -15,7 +15,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
 from uwf_git.cli.output.table import count_by_status
-from uwf_git.cli.session import Session
+from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
 from uwf_git.commands.drive.background import (
@@ -249,8 +249,9 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
         told += f" in {render_duration(present.execution_ms)}"
         told += "".join(f" · {part}" for part in describe_usage(present.usage, short=True))
     thread = read_short_ids(store).shorten(last.thread)
-    where = f"  uwf thread read {thread}    uwf thread graph {thread}"
-    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
+    ways = [with_typed_store(f"uwf thread {verb} {thread}") for verb in ("read", "graph")]
+    where = "    ".join(ways)
+    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n  {where}")
 
 
 def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
