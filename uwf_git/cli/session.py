@@ -49,6 +49,7 @@ def wants_colour(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 # to it, not even by the interpreter at its end.
 
 _COLUMNS, _LINES = 80, 24
+_MOST_COLUMNS = 10_000
 _STDOUT, _STDERR = 1, 2
 
 
@@ -307,7 +308,8 @@ class Session(NamedTuple):
         """Return the width of the terminal that text is written to; None if it is no terminal."""
         if not self.stdout_is_tty:
             return None
-        return _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+        typed = _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+        return min(typed, _MOST_COLUMNS)
 
 
 # `uwf init PATH` names its store itself.

@@ -91,6 +91,14 @@ def test_other_events_have_the_mark_of_the_status(
     assert lines(change) == [f"08:53:20  {THREAD[:10]}  {told}"]
 
 
+def test_event_beyond_the_calendar_is_told_with_a_number(lines: Lines) -> None:
+    beyond = f"{10**15} ms after 1970"
+
+    day, line = lines({"timestamp": 10**15})
+
+    assert (day, line[: len(beyond)]) == (beyond, beyond)
+
+
 TEXTS = st.text(st.characters())
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
 FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")})

@@ -165,8 +165,6 @@ def full_screen() -> Iterator[FullScreen]:
 
 # Lines of steps, of a drive or of events: they line up, and fit the terminal.
 
-# Lines of steps and events: they line up, and fit the terminal.
-
 _NUMBER, _TAIL = 2, 8
 _SHORTEST_NAME, _LONGEST_NAME = 8, 20
 _LEAST_WORDS = 10
@@ -248,7 +246,7 @@ class EventLines:
         self._store = store
         self._is_screen = session.is_screen
         self._zone: tzinfo | None = UTC if session.is_utc else None
-        self._day = f"{self._local(session.now_ms()):%Y-%m-%d}" if session.is_screen else ""
+        self._day = self._local(session.now_ms(), "%Y-%m-%d") if session.is_screen else ""
         self._ids: ShortIds | None = None
         self._known: dict[str, str] = {}
         self._took: tuple[str, int] | None = None
@@ -261,7 +259,7 @@ class EventLines:
         if not event["type"].startswith("workflow:"):
             return
         if self._is_screen:
-            day = f"{self._local(event['timestamp']):%Y-%m-%d}"
+            day = self._local(event["timestamp"], "%Y-%m-%d")
             if day != self._day:
                 self._day = day
                 yield self._lines.paint(day, "bold")
@@ -290,10 +288,15 @@ class EventLines:
     def _time(self, event: dict[str, Any]) -> str:
         if not self._is_screen:
             return render_time(event["timestamp"])
-        return f"{self._local(event['timestamp']):%H:%M:%S}"
+        return self._local(event["timestamp"], "%H:%M:%S")
 
-    def _local(self, time_ms: int) -> datetime:
-        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(self._zone)
+    def _local(self, time_ms: int, form: str) -> str:
+        try:
+            time = datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(self._zone)
+        except (OverflowError, ValueError, OSError):
+            # Nodes may be later than the calendar goes.
+            return render_time(time_ms)
+        return time.strftime(form)
 
     def _name(self, thread: str) -> str:
         """Return the id to show; threads that have come since are looked up when they are met."""
