@@ -14,7 +14,9 @@ from uwf_git.cli.app.parameters import Input
 
 WHOLE = st.integers(-(2**53), 2**53)
 FINITE = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)
-VALUES = st.recursive(FINITE | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+VALUES = st.recursive(
+    FINITE | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
 
 
 @given(VALUES)

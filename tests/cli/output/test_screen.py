@@ -307,7 +307,3 @@ def test_nothing_was_before_1970() -> None:
 def test_every_iso_time_is_read(time: datetime) -> None:
     known = time.replace(tzinfo=UTC)
     assert abs(read(time.isoformat()).at(NOW_MS) - known.timestamp() * 1000) <= 1
-
-
-def test_value_that_was_read_is_taken_as_it_is() -> None:
-    assert MOMENT.convert(read("7d"), None, None) == read("7d")

@@ -115,8 +115,6 @@ class MomentWords(click.ParamType):  # type: ignore[type-arg]  # generic since c
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Moment:
         """Parse the text."""
-        if isinstance(value, Moment):
-            return value
         moment = _parse(str(value).strip())
         if moment is None:
             self.fail(
