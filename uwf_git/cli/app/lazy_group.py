@@ -331,11 +331,6 @@ class LazyCommand(NamedTuple):
     hidden: bool = False
     """Leave it out of help and completion: other programs call it."""
 
-    @property
-    def module(self) -> str:
-        """Return the module that defines the command."""
-        return self.target.partition(":")[0]
-
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
