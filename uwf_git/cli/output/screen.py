@@ -161,6 +161,7 @@ _MARKS: Mapping[str, tuple[str, str, Style | None]] = {
     "completed": ("✓", "+", "green"),
     "killed": ("×", "x", "magenta"),  # noqa: RUF001 (it is no letter)
     "split": ("⇉", ">", "cyan"),
+    "again": ("↻", "~", "yellow"),
     "damaged": ("!", "#", "red"),
     "unreadable": ("!", "#", "red"),
 }

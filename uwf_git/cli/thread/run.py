@@ -139,11 +139,8 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         return
     driven = drive_shown(session, store, driving)
     stop = stop_after(session, store, driven.last)
-
-    def render(_document: dict[str, object]) -> str:
-        return describe_end(session, store, driven)
-
-    emit(session, _document(driven, stop), text=render if session.is_screen else None)
+    told = (lambda _: describe_end(session, store, driven)) if session.is_screen else None
+    emit(session, _document(driven, stop), text=told)
     raise_if_failed(driven)
     if driven.stopped != "end":
         # What reads a thread that has ended stands above.
