@@ -175,8 +175,6 @@ def find_last_words(stderr: bytes) -> tuple[str, bool]:
 # The kept end of an output without an answer.
 _RAW_BYTES = 256 * 1024
 
-_NO_VARIABLES: Mapping[str, str] = {}
-
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 
 
@@ -187,7 +185,7 @@ class ProgramCall(NamedTuple):
     given: str = ""
     """Its stdin."""
 
-    environ: Mapping[str, str] = _NO_VARIABLES
+    environ: Mapping[str, str] = {}
     """More variables, besides the part of our environment that it may see."""
 
     linger_s: float = 0.0

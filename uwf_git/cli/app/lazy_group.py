@@ -318,9 +318,6 @@ def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[s
     return 0
 
 
-_NO_SECTIONS: Mapping[str, Sequence[str]] = {}
-
-
 class LazyCommand(NamedTuple):
     """Where a command is defined, and the first line of its help page."""
 
@@ -355,7 +352,7 @@ class LazyGroup(click.Group):
         *,
         help_text: str,
         examples: Sequence[str],
-        sections: Mapping[str, Sequence[str]] = _NO_SECTIONS,
+        sections: Mapping[str, Sequence[str]] = {},
     ) -> None:
         """Create it; *sections* has the commands by what they are for, as the help page shows them.
 
