@@ -11,6 +11,7 @@ import json
 from typing import Any, NamedTuple
 
 from uwf_git.agentkit.ladder import find_misfit, move_schema
+from uwf_git.engine.prompt import follow_reference
 
 _DEEPEST = 9
 _MOST_PARTS = 2_000
@@ -169,22 +170,6 @@ def _required(schema: dict[str, Any]) -> set[str]:
     return set(required) if isinstance(required, list) else set()
 
 
-def follow_ref(root: Any, target: str) -> Any:
-    """Return what the reference *target* names in *root*; None if it leads elsewhere."""
-    if not target.startswith("#"):
-        return None
-    place = root
-    for part in target[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, dict) and name in place:
-            place = place[name]
-        elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):
-            place = place[int(name[:6])]
-        else:
-            return None
-    return place
-
-
 def _resolve(schema: Any, root: Any) -> tuple[dict[str, Any], bool]:
     """Resolve references; return also whether no keyword beside one was dropped."""
     is_whole = True
@@ -195,7 +180,7 @@ def _resolve(schema: Any, root: Any) -> tuple[dict[str, Any], bool]:
         if not isinstance(target, str):
             return schema, is_whole
         is_whole = is_whole and not schema.keys() - {"$ref"} - _ANNOTATIONS
-        schema = follow_ref(root, target)
+        schema = follow_reference(root, target)
     raise _Inexpressible
 
 

@@ -158,15 +158,18 @@ def _limits(schema: dict[str, Any]) -> list[str]:
 
 
 def follow_reference(root: Any, target: str) -> Any:
-    """Return the target of a ``$ref`` within the same schema; {} for others."""
+    """Return what the reference *target* names in the schema *root*; None if it leads elsewhere."""
     if not target.startswith("#"):
         return None
     place = root
     for part in target[1:].split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(place, dict) or name not in place:
+        if isinstance(place, dict) and name in place:
+            place = place[name]
+        elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):
+            place = place[int(name[:6])]
+        else:
             return None
-        place = place[name]
     return place
 
 

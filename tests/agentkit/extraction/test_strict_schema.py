@@ -7,7 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from uwf_git.agentkit.ladder import move_schema
-from uwf_git.agentkit.strict_schema import derive_strict, follow_ref, restore
+from uwf_git.agentkit.strict_schema import derive_strict, restore
+from uwf_git.engine.prompt import follow_reference
 from uwf_git.model.schema_check import check_schema, check_value
 
 NAMES = st.sampled_from(["a", "b", "status", "sub-task"])
@@ -259,7 +260,7 @@ ROOT = {
     ],
 )
 def test_a_reference_leads_where_it_says_or_nowhere(target: str, found: Any) -> None:
-    assert follow_ref(ROOT, target) == found
+    assert follow_reference(ROOT, target) == found
 
 
 @pytest.mark.parametrize("schema", [True, False])
