@@ -7,6 +7,7 @@ have written itself.
 import json
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from uwf_git.engine.turn_context import AgentContext, RoleView
 from uwf_git.model.yaml.render import render_yaml
@@ -163,7 +164,7 @@ def follow_reference(root: Any, target: str) -> Any:
         return None
     place = root
     for part in target[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
         if isinstance(place, dict) and name in place:
             place = place[name]
         elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):
