@@ -81,7 +81,7 @@ class DriveOptions(NamedTuple):
 
 
 def _read_how(given: dict[str, Any]) -> None:
-    how = {name: given.pop(name) for name in DriveOptions._fields if name in given}
+    how = {name: given.pop(name) for name in DriveOptions._fields}
     if how["until"] is not None:
         text_argument(how["until"], "--until")
     given["how"] = DriveOptions(**how)
