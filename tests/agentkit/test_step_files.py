@@ -28,7 +28,7 @@ def test_prompt_is_kept_with_what_an_adapter_put_after_it(tmp_path: Path) -> Non
     extend_prompt(str(tmp_path), "Mend it.", "Mend it. In JSON.")
     extend_prompt(str(tmp_path), "Do it \ud800.\r\n", "{}")
     assert (tmp_path / PROMPT).read_bytes() == b"Do it ?.\r\n"
-    extend_prompt(str(tmp_path), "Do it \ud800.\r\n", "Do it ?.\r\nIn JSON.\n")
+    extend_prompt(str(tmp_path), "Do it \ud800.\r\n", "Do it \ud800.\r\nIn JSON.\n")
 
     assert (tmp_path / PROMPT).read_bytes() == b"Do it ?.\r\nIn JSON.\n"
 

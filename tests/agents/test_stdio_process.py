@@ -70,6 +70,13 @@ def test_long_lines_go_both_ways_at_once(start: Start) -> None:
     assert lines(cat, 1) == [b"x" * 3_000_000]
 
 
+def test_line_that_comes_in_many_small_pieces_is_whole(start: Start) -> None:
+    program = "import os, time\nfor _ in range(1500): os.write(1, b'x'); time.sleep(0.0002)"
+    companion = start(f'exec {sys.executable} -c "{program}"')
+
+    assert lines(companion, 1) == [b"x" * 1500]
+
+
 def test_line_without_an_end_is_given_at_the_end(start: Start) -> None:
     companion = start("printf 'one\\ntwo'")
 

@@ -47,6 +47,10 @@ def test_output_comes_in_the_order_in_which_it_was_printed(run: Run) -> None:
     assert b"".join(heard) == ran.head + ran.tail == b"one\ntwo\nthree\n"
 
 
+def test_time_may_be_longer_than_poll_counts(run: Run) -> None:
+    assert run("echo one", timeout_s=1e12).head == b"one\n"
+
+
 def test_long_output_loses_its_middle(run: Run) -> None:
     ran = run("echo first; head -c 50000000 /dev/zero; echo last", max_output_bytes=1000)
 

@@ -69,7 +69,7 @@ from uwf_git.agentkit.programs.command import Report
 from uwf_git.agentkit.programs.playing import adapter_main
 
 def build(asked, folder):
-    return ProgramCall((PROGRAM,), asked.prompt.encode())
+    return ProgramCall((PROGRAM,), asked.prompt)
 
 def read(ended):
     said = json.loads(ended.run.stdout)

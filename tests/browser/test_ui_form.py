@@ -103,6 +103,19 @@ def test_schema_that_no_form_can_promise_is_a_json_box(page_of: Any, schema: Any
     ) == ("json")
 
 
+@pytest.mark.parametrize(("target", "name"), [("50%", "50%"), ("a%20b", "a b")])
+def test_reference_is_followed_as_it_is_encoded(page_of: Any, target: str, name: str) -> None:
+    asked = "async schema => (await import('/modules/schema.js')).resolve(schema, schema)"
+    schema = {"$ref": f"#/$defs/{target}", "$defs": {name: {"const": 1}}}
+    assert page_of.evaluate(asked, schema)["const"] == 1
+
+
+@pytest.mark.parametrize(("time_ms", "tag"), [(0, "time"), (10**16 - 1, "span"), (None, "span")])
+def test_time_that_no_date_has_is_no_error(page_of: Any, time_ms: int | None, tag: str) -> None:
+    asked = "async ms => (await import('/modules/format.js')).since(ms).tag"
+    assert page_of.evaluate(asked, time_ms) == tag
+
+
 def test_controls_are_spelled_as_on_a_terminal(page_of: Any) -> None:
     marks = [*range(0xD800), *range(0xE000, 0x10000)]
     text = "".join(f"<{chr(each)}>" for each in marks) + "\r\n\U0001f600"

@@ -6,7 +6,9 @@ from cli.program import Uwf
 
 from uwf_git.agents.run_files import find_last_output_ms
 from uwf_git.cli.output.screen import tell_silence
+from uwf_git.commands.fleet.claims import Claim, Hub
 from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 
@@ -37,6 +39,17 @@ def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf) -> 
     assert brief.split("\n")[0].split() == ["THREAD", "WORKFLOW", "ROLE", "AGENT", "FOR"]
     assert brief.split("\n")[1].startswith(f"●  {thread[:10]}  demo")
     assert "GROUP" in at_length
+
+
+def test_claims_are_not_cut_if_asked(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = {uwf.begun(): Claim(Oid("0" * 40), {"host": "far", "role": "r" * 60})}
+    monkeypatch.setattr(Hub, "read_claims", lambda _hub: claims)
+    uwf("remote", "add", "origin", str(uwf.place / "hub.git"))
+    screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
+    words = ("ps", "--remote", "--format", "text")
+
+    assert "r" * 60 not in uwf(*words, **screen).out
+    assert "r" * 60 in uwf(*words, "--wide", **screen).out
 
 
 @pytest.mark.parametrize(

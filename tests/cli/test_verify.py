@@ -21,7 +21,9 @@ def store(uwf: Uwf) -> Store:
     return open_store(str(uwf.session.repo))
 
 
-def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thread: str) -> None:
+def test_text_is_a_line_a_problem_and_one_what_to_do(
+    store: Store, uwf: Uwf, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ref = f"refs/threads/{thread}"
     change = says("Uwf-Role: writer\n", "Uwf-Role: w\x1b[31m%1B[31m\n")
     forge(store, ref, {1: change, 0: says("Uwf-Depth: 0", "Uwf-Depth: 4")})
@@ -36,6 +38,10 @@ def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thr
     assert len(lines) % 3 == 0
     assert "\x1b" not in ran.out
     assert "problems were found" in ran.err
+    assert "more are not listed" not in ran.err
+    # Signatures add problems to those that were listed at most.
+    monkeypatch.setattr("uwf_git.cli.verify.MOST_TOLD", 1)
+    assert "problems were found (more are not listed)" in uwf("verify").err
 
 
 @pytest.mark.parametrize("name", ["nope", "refs/heads/main"])

@@ -84,7 +84,9 @@ def run(vendor: Vendor, situation: Situation, home: Path, last: str | None) -> d
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True,
         ) as child:  # fmt: skip
-            stdout, stderr = _converse(child, command.given, situation.signal, model.bodies)
+            stdout, stderr = _converse(
+                child, command.given.encode(), situation.signal, model.bodies
+            )
         if situation.settings:
             own_settings.unlink()
         places = {

@@ -5,6 +5,7 @@ half a line at the end, and a number where a text should be.
 """
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,18 @@ from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.ladder import read_answer
 from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import read_left_file
+from uwf_git.model.node import MAX_SAFE_INTEGER
 
 JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
 
-_DECODER = json.JSONDecoder()
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+# What is no number to JSON, or to a float, is null.
+_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
 
 _BEGINNING = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
 _ENDING = re.compile(r"[ \t\r]*(?:\n|\Z)")
@@ -70,16 +79,18 @@ def read_last(*path: str) -> Any:
 def find(record: Any, kind: type[JsonT], *path: str) -> JsonT | None:
     """Return the value in *record* at *path* if it is of the type *kind*, else None.
 
-    An int counts as a float; a bool counts as neither.
+    An int counts as a float; a bool counts as neither. A number that no node holds is none.
     """
     for name in path:
         if not isinstance(record, dict):
             return None
         record = record.get(name)
-    if kind is float and isinstance(record, int) and not isinstance(record, bool):
-        return kind(record)
     if isinstance(record, bool) and kind is not bool:
         return None
+    if isinstance(record, int | float) and not abs(record) <= MAX_SAFE_INTEGER:
+        return None
+    if kind is float and isinstance(record, int):
+        return kind(record)
     return record if isinstance(record, kind) else None
 
 
@@ -113,7 +124,7 @@ def build_usage(**found: float | None) -> dict[str, Any]:
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text) if text[:1] in ("{", "[") else None
+        return _DECODER.decode(text) if text[:1] in ("{", "[") else None
     except (ValueError, RecursionError):
         return None
 

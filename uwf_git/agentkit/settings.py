@@ -34,6 +34,9 @@ KEYS: dict[str, str] = {
     "resume": "visits: resume the conversation of the role's last turn",
 }
 
+# Longer waits are more than sockets and clocks can count.
+_A_YEAR_S = 365 * 24 * 3600.0
+
 _HARMLESS = {
     "maxtokens", "mcp", "model", "resume", "schema", "silence", "temperature", "timeout", "tokens",
     "turns",
@@ -132,14 +135,14 @@ def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) ->
 
 
 def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
-    """Return the setting *key* as seconds; None if it is not set."""
+    """Return the setting *key* as seconds, a year at most; None if it is not set."""
     text = settings.get(key)
     if not text:
         return None
     seconds = parse_float(text)
     if not seconds:
         raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
-    return seconds
+    return min(seconds, _A_YEAR_S)
 
 
 def choose_permission(settings: Mapping[str, str], known: Collection[str]) -> str:

@@ -161,12 +161,11 @@ def write_prompt(step_dir: str | None, prompt: str) -> None:
 
 def extend_prompt(step_dir: str | None, prompt: str, told: str) -> None:
     """Replace the written *prompt* by *told*, to which an adapter has added words."""
-    kept = prompt.encode(errors="replace").decode()
-    if step_dir is None or told == kept or not told.startswith(kept):
+    if step_dir is None or told == prompt or not told.startswith(prompt):
         return
     try:
         with open(os.path.join(step_dir, PROMPT), encoding="utf-8", newline="") as file:
-            is_kept = file.read() == kept
+            is_kept = file.read() == prompt.encode(errors="replace").decode()
     except OSError:
         return
     # A correction has another prompt; the step's is the first one.

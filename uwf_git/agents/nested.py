@@ -441,21 +441,20 @@ class StdioProcess:
 
     def _read_stdout(self) -> None:
         total = 0
-        parts: list[bytes] = []
+        begun = bytearray()
         with cast("IO[bytes]", self._child.stdout) as stdout:
             while chunk := os.read(stdout.fileno(), _CHUNK_BYTES):
                 total += len(chunk)
                 *ended, rest = chunk.split(b"\n")
                 for line in ended:
-                    self._lines.put(b"".join([*parts, line]))
-                    parts = []
-                parts.append(rest)
-                # Counted in chunks, which a long line mostly fills.
-                if len(parts) * _CHUNK_BYTES > _MOST_LINE_BYTES or total > _MOST_OUTPUT_BYTES:
+                    self._lines.put(bytes(begun + line))
+                    begun.clear()
+                begun += rest
+                if len(begun) > _MOST_LINE_BYTES or total > _MOST_OUTPUT_BYTES:
                     self._is_too_long = True
                     break
-        if parts != [b""] and not self._is_too_long:
-            self._lines.put(b"".join(parts))
+        if begun and not self._is_too_long:
+            self._lines.put(bytes(begun))
         self._lines.put(None)
 
     def _read_stderr(self) -> None:

@@ -287,6 +287,9 @@ exit $?
 
 _CHUNK_BYTES = 64 * 1024
 
+# poll(2) takes milliseconds, no more than 24 days of them.
+_LONGEST_POLL_S = 24 * 3600
+
 # More than a pipe holds; a daemon that was left behind may print for ever.
 _CHUNKS_AFTER_THE_END = 16
 
@@ -322,8 +325,7 @@ class ToolRun(NamedTuple):
 def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> ToolRun:
     """Run a command to its end, passing output to *on_output* as it comes."""
     output = _HeadAndTail(request.max_output_bytes // 2, on_output)
-    started = time.monotonic()
-    deadline = None if request.timeout_s is None else started + request.timeout_s
+    started, deadline = time.monotonic(), find_deadline(request.timeout_s)
     with _watched_tool(request) as (child, printed, ended):
         try:
             is_ended = _follow_tool(printed, ended, deadline=deadline, output=output)
@@ -388,16 +390,16 @@ def _watched_tool(request: ToolRequest) -> Iterator[tuple["subprocess.Popen[byte
                 os.write(watchdog.fileno(), b"\n")
 
 
-def _follow_tool(printed: int, ended: int, *, deadline: float | None, output: _HeadAndTail) -> bool:
+def _follow_tool(printed: int, ended: int, *, deadline: float, output: _HeadAndTail) -> bool:
     """Read output until the command ends; return False if it timed out."""
     poller = select.poll()
     poller.register(printed, select.POLLIN)
     poller.register(ended, 0)
     while True:
-        left_s = None if deadline is None else deadline - time.monotonic()
-        if left_s is not None and left_s <= 0:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
             return False
-        events = dict(poller.poll(None if left_s is None else left_s * 1000))
+        events = dict(poller.poll(min(left_s, _LONGEST_POLL_S) * 1000))
         if ended in events:
             return True
         if printed in events:

@@ -1,8 +1,9 @@
 """An agent's output read as its reply: an object, or front matter with a text."""
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from uwf_git.agents.command_line import Protocol
 from uwf_git.errors import AgentFailed
@@ -45,7 +46,7 @@ def parse_strict_json_at(text: str, start: int) -> tuple[Any, int]:
         problem = f"{error.msg.lower()} (line {error.lineno}, column {error.colno})"
         raise BadJson(problem) from None
     except NotCanonical as error:
-        raise BadJson(error.message) from None
+        raise BadJson(error.message) from error
     except RecursionError:
         raise BadJson("it is nested too deeply") from None
     except ValueError:
@@ -62,8 +63,20 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-# `canonical` refuses what is no number, and says where it is.
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=float)
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise BadJson(f"the number {text:.40} is too large")
+    return number
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise BadJson(f"{text} is a number in JavaScript only")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite
+)
 
 
 # Quoted output on one line, printable on any terminal.

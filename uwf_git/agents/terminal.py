@@ -8,7 +8,6 @@ asking at once.
 """
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,15 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from uwf_git.errors import Refused
+from uwf_git.model.text import visible_block
 
 VARIABLE = "UWF_TTY"
 
 _OWN = "/dev/tty"
 _LONGEST_LINE = 64 * 1024
 _MOST_ENDS = 3
-
-# C0 without tab and line feed, DEL, C1, and bidirectional controls.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class NoTerminal(Refused):
@@ -44,11 +41,6 @@ def _terminal_closed() -> Refused:
         code="left",
         kind="interrupted",
     )
-
-
-def visible(text: str) -> str:
-    """Return *text* with control characters other than tab and line feed as U+FFFD."""
-    return _CONTROLS.sub("\ufffd", text)
 
 
 class Terminal:
@@ -86,7 +78,7 @@ class Terminal:
         os.close(self._file)
 
     def say(self, text: str) -> None:
-        left = visible(text).encode(errors="replace")
+        left = visible_block(text).encode()
         try:
             while left:
                 left = left[os.write(self._file, left) :]

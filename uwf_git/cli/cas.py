@@ -302,20 +302,16 @@ def schema_list_command(session: Session, *, limit: int | None, wide: bool) -> N
     are not listed; `uwf workflow show` names them.
     """
     rows = list_schemas(session.open_store(create=True), limit=limit)
+    shown = [
+        {"hash": row.hash, "title": row.problem or row.title, "builtin": row.builtin}
+        for row in rows
+    ]
     width = None if wide else session.text_width()
     emit(
         session,
         [without_none(row._asdict(), "problem") for row in rows],
-        text=lambda rows: _table(rows, width),
+        text=lambda _document: render_text(shown, width=width),
     )
-
-
-def _table(rows: list[dict[str, Any]], width: int | None) -> str:
-    shown = [
-        {"hash": row["hash"], "title": row.get("problem", row["title"]), "builtin": row["builtin"]}
-        for row in rows
-    ]
-    return render_text(shown, width=width)
 
 
 @verb(

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.parameters import Seconds
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.output.screen import emit, note
@@ -23,8 +24,7 @@ from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, 
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import parse_thread_id
 
-_POSITIVE_SECONDS = click.FloatRange(min=0.1)
-_POSITIVE_SECONDS.name = "number of seconds"
+_POSITIVE_SECONDS = Seconds(min=0.1)
 
 ttl_option = click.option(
     "--ttl",

@@ -59,7 +59,7 @@ def list_command(session: Session, *, wide: bool) -> None:
     in URLs are not shown.
     """
     rows = list_remote_rows(session.open_store(create=True))
-    emit(session, rows, wide=wide, none="no remotes; uwf remote add NAME URL adds one")
+    emit(session, rows, wide=wide, none="no remotes; `uwf remote add NAME URL` adds one")
 
 
 @verb("uwf remote remove backup", exits={1: "there is no such remote"})

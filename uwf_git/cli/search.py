@@ -1,6 +1,6 @@
 """`uwf search`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -40,11 +40,26 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     0 is the prompt of the thread. A step that forks share is listed once, under the thread that
     took it. Rows are printed as they are found. What looks like a key in the environment is masked.
     """
-    rows = _search(session, text_argument(text, "the text"), asked)
+    pattern = compile_pattern(
+        text_argument(text, "the text"),
+        ignore_case=asked["ignore_case"],
+        is_regex=asked["is_regex"],
+    )
+    store = session.open_store()
+    if asked["workflow"] is not None:
+        check_workflow_known(store, asked["workflow"], session.cwd)
+    request = SearchRequest(
+        pattern,
+        asked["workflow"],
+        asked["role"],
+        archived=not asked["active"],
+        secrets=find_secrets(session.environ),
+    )
+    rows = search_threads(store, request)
     shown = islice(rows, limit)
     if session.output_format == "text":
         width = session.text_width()
-        ids = read_short_ids(session.open_store()) if session.is_screen else None
+        ids = read_short_ids(store) if session.is_screen else None
         row = None
         for row in shown:
             thread = row["thread"] if ids is None else ids.shorten(row["thread"])
@@ -58,21 +73,6 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     # After the list: both may go to one terminal.
     if next(rows, None) is not None:
         note(f"note: there are more than {limit}; print them with --limit N")
-
-
-def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    pattern = compile_pattern(text, ignore_case=asked["ignore_case"], is_regex=asked["is_regex"])
-    request = SearchRequest(
-        pattern,
-        asked["workflow"],
-        asked["role"],
-        archived=not asked["active"],
-        secrets=find_secrets(session.environ),
-    )
-    store = session.open_store()
-    if request.workflow is not None:
-        check_workflow_known(store, request.workflow, session.cwd)
-    return search_threads(store, request)
 
 
 def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:

@@ -11,7 +11,6 @@ UWF_TEST_NOW  for tests: the clock starts at this millisecond, and each reading 
               that is to make other ids needs another value.
 """
 
-import contextlib
 import io
 import itertools
 import os
@@ -49,6 +48,7 @@ def wants_colour(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 # to it, not even by the interpreter at its end.
 
 _COLUMNS, _LINES = 80, 24
+_MOST_COLUMNS = 10_000
 _STDOUT, _STDERR = 1, 2
 
 
@@ -103,7 +103,7 @@ def _is_utf8(stream: object) -> bool:
 def wants_stderr_colour(environ: Mapping[str, str]) -> bool:
     """Return True if what people read on standard error may be coloured."""
     is_terminal = False
-    with contextlib.suppress(ValueError):
+    with suppress(ValueError):
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
     return wants_colour(environ, is_terminal=is_terminal)
 
@@ -166,7 +166,7 @@ def write_stderr(text: str) -> None:
     """Write *text* to standard error if it is open; a lost remark must not end a step."""
     if sys.stderr is None:
         return
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
@@ -192,7 +192,7 @@ def leave(status: int) -> NoReturn:
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            with contextlib.suppress(OSError, ValueError):
+            with suppress(OSError, ValueError):
                 stream.flush()
     os._exit(status)
 
@@ -202,7 +202,7 @@ def _abandon_stdout() -> None:
 
     Source: "Note on SIGPIPE" in the documentation of Python's signal module.
     """
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError):
         descriptor = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)
@@ -307,7 +307,8 @@ class Session(NamedTuple):
         """Return the width of the terminal that text is written to; None if it is no terminal."""
         if not self.stdout_is_tty:
             return None
-        return _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+        typed = _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+        return min(typed, _MOST_COLUMNS)
 
 
 # `uwf init PATH` names its store itself.

@@ -91,7 +91,7 @@ def command(
         count = len(verified.troubles)
         some = "1 problem was" if count == 1 else f"{count} problems were"
         raise StoreDamaged(
-            f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
+            f"{some} found{' (more are not listed)' if count >= MOST_TOLD else ''}",
             code="store-has-problems",
             hint="each has a hint; copy the store before you change anything in it",
             count=count,

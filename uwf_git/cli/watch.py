@@ -94,18 +94,18 @@ def ps_command(session: Session, *, thread: str | None, remote: bool, wide: bool
     store = session.open_store(create=True)
     root = None if thread is None else resolve_thread(store, thread)
     if remote:
-        _tell_claims(session, store, root)
+        _tell_claims(session, store, root, wide=wide)
         return
     rows = running_rows(store, now_ms=session.now_ms(), root=root)
     emit(
         session,
         rows,
         text=lambda rows: _table(session, store, rows, wide=wide),
-        none="nothing runs; uwf thread list shows the threads",
+        none="nothing runs; `uwf thread list` shows the threads",
     )
 
 
-def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
+def _tell_claims(session: Session, store: Store, root: ThreadId | None, *, wide: bool) -> None:
     from uwf_git.commands.fleet.claims import Hub  # noqa: PLC0415 (network code: 70 ms)
 
     hub = Hub(store, without_password_prompt(session), choose_remote(store.config, None))
@@ -119,7 +119,7 @@ def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
     emit(
         session,
         rows,
-        text=lambda rows: paint_columns(rows, _CLAIMED, screen),
+        text=lambda rows: paint_columns(rows, _CLAIMED, screen, wide=wide),
         none=f"no machine has claimed a thread at {hub.remote.name}",
     )
 

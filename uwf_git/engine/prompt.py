@@ -7,6 +7,7 @@ have written itself.
 import json
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from uwf_git.engine.turn_context import AgentContext, RoleView
 from uwf_git.model.yaml.render import render_yaml
@@ -158,12 +159,12 @@ def _limits(schema: dict[str, Any]) -> list[str]:
 
 
 def follow_reference(root: Any, target: str) -> Any:
-    """Return what the reference *target* names in *root*; None if it leads elsewhere."""
+    """Return what the reference *target* names in the schema *root*; None if it leads elsewhere."""
     if not target.startswith("#"):
         return None
     place = root
     for part in target[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
         if isinstance(place, dict) and name in place:
             place = place[name]
         elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):

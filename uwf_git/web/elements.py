@@ -22,9 +22,9 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPED)
 
 
-def line(text: str, *, most: int = _LONGEST_LINE) -> str:
+def line(text: str) -> str:
     """Return *text* on one line, cut if it is long, apart from the direction of what is around."""
-    return f"<bdi>{escape(cut(one_line(text), most))}</bdi>"
+    return f"<bdi>{escape(cut(one_line(text), _LONGEST_LINE))}</bdi>"
 
 
 def escape_line(text: str) -> str:
@@ -83,10 +83,9 @@ def _side(column: int, numbers: Container[int]) -> str:
     return ' class="number"' if column in numbers else ""
 
 
-def folded(summary: str, inside: str, *, kind: str = "") -> str:
+def folded(summary: str, inside: str) -> str:
     """Return *inside* folded below *summary*; both are HTML."""
-    named = f' class="{kind}"' if kind else ""
-    return f"<details{named}><summary>{summary}</summary>\n{inside}</details>\n"
+    return f"<details><summary>{summary}</summary>\n{inside}</details>\n"
 
 
 def json_value(value: Any) -> str:

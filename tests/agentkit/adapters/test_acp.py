@@ -190,6 +190,15 @@ def test_edit_in_the_store_is_refused(call: dict[str, Any], option: str, agent: 
     assert [each["result"] for each in agent.log() if "result" in each] == [outcome]
 
 
+def test_lists_of_another_kind_are_ignored(agent: Agent) -> None:
+    odd = {**PERMISSION, "params": {**PERMISSION["params"], "options": 5}}
+    failed = {"error": {"code": -32000, "message": "log in"}}
+
+    failure = failure_of(lambda: agent.ask([{"ask": odd}, failed], initialize={"authMethods": 5}))
+
+    assert (failure.kind, failure.message) == ("auth", "the agent failed: log in")
+
+
 def test_garbage_on_stdout_is_log(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
     garbage = 'Update available!\n{"level":"info"}\n\n[1, 2]\n{"half": \n\x00\x1b[31m\n'
     got = agent.ask([{"raw": garbage}, {"stderr": "thinking\n"}, {"say": "x"}, END])

@@ -86,7 +86,7 @@ def tell_call(adapter: CommandAdapter, given: Mapping[str, Any], folder: Path) -
         yield f"    refused: {refused.message}\n"
         return
     left = {path.name: path.read_text() for path in sorted(folder.iterdir())}
-    parts = {"argv": call.argv, "given": call.given.decode(), "environ": dict(call.environ)}
+    parts = {"argv": call.argv, "given": call.given, "environ": dict(call.environ)}
     for name, part in {**parts, **left}.items():
         text = json.dumps(part, ensure_ascii=False)
         text = text.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON")

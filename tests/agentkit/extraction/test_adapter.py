@@ -1,9 +1,11 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agentkit.adapter import classify_status
-from uwf_git.agentkit.records import build_usage, parse_last, parse_lines
+from uwf_git.agentkit.records import build_usage, parse_last, parse_lines, read_usage
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,15 @@ def test_document_that_was_cut_takes_no_time() -> None:
 def test_any_bytes_will_do(output: bytes) -> None:
     assert isinstance(parse_lines(output), list)
     parse_last(output)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "1" + "0" * 400])
+def test_number_that_no_node_holds_is_not_reported(number: str) -> None:
+    line = f'{{"cost": {number}, "tokens": {number}, "turns": 2}}'.encode()
+
+    for record in (*parse_lines(line), parse_last(line), json.loads(line)):
+        read = read_usage(record, costUsd="cost", inputTokens="tokens", turns="turns")
+        assert read == {"turns": 2}
 
 
 def test_unreported_numbers_are_left_out() -> None:

@@ -252,6 +252,7 @@ ROOT = {
         ("#", ROOT),
         ("#/$defs/a~1b", {"type": "string"}),
         ("#/$defs/~0", {"const": 1}),
+        ("#/$defs/%7E0", {"const": 1}),
         ("#/$defs/list/0", {"type": "null"}),
         ("#/$defs/list/1", None),
         ("#/$defs/list/x", None),

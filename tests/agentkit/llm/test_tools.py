@@ -26,6 +26,7 @@ from uwf_git.agentkit.llm.tools import (
     WorkFolder,
     build_toolbox,
     fetch_thread,
+    list_files,
     open_work_folder,
     patch_file,
     read_file,
@@ -97,6 +98,22 @@ def test_a_long_file_comes_in_parts_that_can_be_put_together(place: Path) -> Non
         assert len(part) <= LONGEST_READ + 100
         read += [line for line in part.splitlines(keepends=True) if not line.startswith("[…")]
     assert read == lines
+
+
+def test_a_folder_that_cannot_be_read_does_not_hide_the_others(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scan(path: str) -> Any:
+        if path.endswith("sealed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan_any(path)
+
+    for path in ("sealed", "src/main"):
+        (place / path).mkdir(parents=True)
+    scan_any = os.scandir
+    monkeypatch.setattr(os, "scandir", scan)
+
+    assert run(list_files, place) == "sealed/\nsrc/\nsrc/main/"
 
 
 def test_one_endless_line_is_cut(place: Path) -> None:

@@ -14,8 +14,8 @@ Make = Callable[..., CommandAdapter]
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    given = question.prompt.encode()
-    return ProgramCall(("fake-cli", "--out", f"{folder}/last"), given, {"FAKE_ADDED": "1"})
+    words = ("fake-cli", "--out", f"{folder}/last")
+    return ProgramCall(words, question.prompt, {"FAKE_ADDED": "1"})
 
 
 def read(ended: EndedProgram) -> Report:

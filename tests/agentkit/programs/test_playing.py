@@ -22,7 +22,7 @@ from uwf_git.agentkit.settings import split_args
 def build(question, folder):
     session = question.session or "new"
     words = split_args(question.settings)
-    return ProgramCall(("fake-cli", session, *words), question.prompt.encode())
+    return ProgramCall(("fake-cli", session, *words), question.prompt)
 
 def read(ended):
     session, _, text = ended.run.stdout.decode().partition("\\n")

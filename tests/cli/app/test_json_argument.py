@@ -12,9 +12,11 @@ from refusing import refuses
 from uwf_git.cli.app.json_argument import parse_json_text, read_json_input
 from uwf_git.cli.app.parameters import Input
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
-FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")}) | st.text()
-VALUES = st.recursive(FINITE, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+WHOLE = st.integers(-(2**53), 2**53)
+FINITE = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    FINITE | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
 
 
 @given(VALUES)
@@ -25,17 +27,11 @@ def test_json_is_read_as_it_was_written(value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "line 1, column 1: expecting value"),
-        ('{\n  "a": }', "line 2, column 8: expecting value"),
-        ("[1] [2]", "line 1, column 5: extra data"),
-        ("{'a': 1}", "line 1, column 2: expecting property name"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' is duplicated"),
-        ("[NaN]", "NaN is a number in JavaScript only"),
-        ("-Infinity", "-Infinity is a number"),
+        ("", "expecting value (line 1, column 1)"),
+        ('{\n  "a": }', "expecting value (line 2, column 8)"),
+        ("[1] [2]", "there is more text after the value on line 1"),
+        ("[-Infinity]", "-Infinity is a number in JavaScript only"),
         ("1e999", "the number 1e999 is too large"),
-        ("[" + "1" * 5000 + "]", "is too large"),
-        ("[" * 100_000, "it is nested too deeply"),
-        ('{"a":' * 100_000, "it is nested too deeply"),
     ],
 )
 def test_invalid_json_is_refused_with_the_place(text: str, problem: str) -> None:
@@ -61,5 +57,5 @@ def test_file_is_read_and_named_in_errors(tmp_path: Path) -> None:
 def test_dash_is_standard_input(ran: Callable[..., Ran]) -> None:
     assert ran("cli.demo", "show", "-", fed=b' {"a": [1, 2]} \n') == Ran(0, '{"a":[1,2]}\n', "")
     assert ran("cli.demo", "show", "-", fed=b"{").err.startswith(
-        "error: standard input is not JSON: line 1"
+        "error: standard input is not JSON: expecting property name"
     )

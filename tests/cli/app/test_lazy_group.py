@@ -217,7 +217,3 @@ moderator:
     - {from: $START, transitions: [{to: sayer}]}
     - {from: sayer, transitions: [{to: $END}]}
 """
-
-
-def test_entry_names_its_module() -> None:
-    assert LazyCommand("a.b:c", "").module == "a.b"

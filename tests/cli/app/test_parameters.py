@@ -17,7 +17,6 @@ from refusing import refuses
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
-    LimitOption,
     LimitWords,
     limit_options,
     no_prompt,
@@ -117,7 +116,6 @@ def test_standard_input_that_is_closed_is_empty(monkeypatch: pytest.MonkeyPatch)
 
 def test_file_is_not_read_while_words_are_parsed() -> None:
     assert INPUT.convert("missing", None, None) == Input("missing")
-    assert INPUT.convert(Input("a"), None, None) == Input("a")
 
 
 def test_shell_is_asked_to_complete_file_names() -> None:
@@ -268,5 +266,4 @@ def test_limit_is_not_set_and_taken_away_at_once() -> None:
 def test_seconds_are_kept_as_milliseconds(seconds: int) -> None:
     words = LimitWords("maxExecutionTime")
 
-    assert words.convert(str(seconds), None, None) == LimitOption(seconds * 1000)
-    assert words.convert(LimitOption(5), None, None) == LimitOption(5)
+    assert words.convert(str(seconds), None, None) == seconds * 1000

@@ -99,7 +99,7 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
             ["Text", "-"],
             b'{"a":1,"a":2}',
             2,
-            "standard input is not JSON: the key 'a' is duplicated",
+            "standard input is not JSON: the key 'a' is there twice",
         ),
         (["Text", "gone.json"], b"", 1, "gone.json cannot be read: No such file or directory"),
         ([NOWHERE, "-"], b"5", 1, f"there is no node {NOWHERE} in this store"),

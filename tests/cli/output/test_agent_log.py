@@ -1,14 +1,14 @@
 import pytest
 
-from uwf_git.cli.output.agent_log import forwarded_log, forwarded_output
+from uwf_git.cli.output.agent_log import forwarded_output
 
 Captured = pytest.CaptureFixture[str]
 
 
 def printed(capsys: Captured, *pieces: bytes) -> str:
-    with forwarded_log() as forward:
+    with forwarded_output() as forwarded:
         for piece in pieces:
-            forward(piece)
+            forwarded.stderr(piece)
     return capsys.readouterr().err
 
 

@@ -91,6 +91,14 @@ def test_other_events_have_the_mark_of_the_status(
     assert lines(change) == [f"08:53:20  {THREAD[:10]}  {told}"]
 
 
+def test_event_beyond_the_calendar_is_told_with_a_number(lines: Lines) -> None:
+    beyond = f"{10**15} ms after 1970"
+
+    day, line = lines({"timestamp": 10**15})
+
+    assert (day, line[: len(beyond)]) == (beyond, beyond)
+
+
 TEXTS = st.text(st.characters())
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
 FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")})
@@ -299,7 +307,3 @@ def test_nothing_was_before_1970() -> None:
 def test_every_iso_time_is_read(time: datetime) -> None:
     known = time.replace(tzinfo=UTC)
     assert abs(read(time.isoformat()).at(NOW_MS) - known.timestamp() * 1000) <= 1
-
-
-def test_value_that_was_read_is_taken_as_it_is() -> None:
-    assert MOMENT.convert(read("7d"), None, None) == read("7d")

@@ -15,8 +15,10 @@ def lines_of(columns: int | None, **screen: bool) -> StepLines:
 def test_colour_is_that_of_the_mark_and_ascii_where_nothing_else_is_written() -> None:
     coloured, plain = lines_of(60, has_colour=True), lines_of(60, is_utf8=False)
 
-    assert coloured.format(coloured.mark("failed"), "a", "b").startswith("\x1b[31m✗\x1b[0m  ")
-    assert plain.format(plain.again, "日", "é").isascii()
+    assert coloured.format(coloured.screen.mark("failed"), "a", "b").startswith(
+        "\x1b[31m✗\x1b[0m  "
+    )
+    assert plain.format(plain.screen.mark("again"), "日", "é").isascii()
 
 
 @given(st.text(), st.text(), st.integers(60, 130), st.booleans())
@@ -29,7 +31,7 @@ def test_no_line_is_wider_than_the_terminal(
     lines = lines_of(columns, is_utf8=is_utf8)
     lines.before = 22
 
-    line = lines.format(lines.mark("completed"), name, said, number=100, tail="1 min 05 s")
+    line = lines.format(lines.screen.mark("completed"), name, said, number=100, tail="1 min 05 s")
 
     assert display_width(line) < columns
     assert not re.search("[\x00-\x1f\x7f-\x9f]", line)

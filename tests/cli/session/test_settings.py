@@ -137,7 +137,8 @@ def test_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "width"), [("132", 132), ("0", 80), ("", 80), ("x", 80), ("9" * 5000, 80)]
+    ("columns", "width"),
+    [("132", 132), ("0", 80), ("", 80), ("x", 80), ("9" * 5000, 80), ("9" * 19, 10_000)],
 )
 def test_text_is_as_wide_as_the_terminal_says(
     columns: str, width: int, session: Session, monkeypatch: pytest.MonkeyPatch

@@ -64,8 +64,8 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
     ended = uwf("thread", "list", "--format", "text")
     other = uwf("thread", "list", "--status", "waiting", "--format", "text")
 
-    assert nothing.err == "there are no threads yet: uwf run WORKFLOW -p '…'\n"
-    assert ended.err == "no active threads; 1 has ended: uwf thread list --all\n"
+    assert nothing.err == "there are no threads yet: `uwf run WORKFLOW -p '…'` begins one\n"
+    assert ended.err == "no active threads; 1 has ended: `uwf thread list --all` shows them\n"
     assert other.err == "no thread matches\n"
     assert uwf("thread", "list").err == ""
 

@@ -227,3 +227,13 @@ def test_what_is_advised_names_the_store_that_was_typed(uwf: Uwf) -> None:
     assert "--repo" not in uwf(*given).err
     shown = uwf("--repo", str(store), "thread", "show", thread, "--format", "text").out
     assert f"next: `uwf --repo {store} thread" in shown
+    nothing = uwf("--repo", str(store), "ps", "--format", "text", repo=None)
+    assert nothing.err == f"nothing runs; `uwf --repo {store} thread list` shows the threads\n"
+
+
+def test_end_of_a_drive_names_the_store_that_was_typed(uwf: Uwf) -> None:
+    store, thread = uwf.session.repo, uwf.begun()
+    there = {"stdout_is_tty": True, "output_format": "text"}
+    ran = uwf("--repo", str(store), "thread", "run", thread, repo=None, **there)
+    assert f"\n  uwf --repo {store} thread read " in ran.out
+    assert f"    uwf --repo {store} thread graph " in ran.out

@@ -174,7 +174,15 @@ def test_exit_status_tells_the_worst(ends: list[str], status: int, uwf: Uwf) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "status"), [([], 2), (["01J", "--timeout", "-1"], 2), (["01J"], 1), (["7", "x y"], 1)]
+    ("words", "status"),
+    [
+        ([], 2),
+        (["01J", "--timeout", "-1"], 2),
+        (["01J", "--timeout", "nan"], 2),
+        (["01J", "--timeout", "inf"], 1),
+        (["01J"], 1),
+        (["7", "x y"], 1),
+    ],
 )
 def test_wrong_usage_is_reported(words: list[str], status: int, uwf: Uwf) -> None:
     ran = uwf("thread", "wait", *words)

@@ -55,13 +55,7 @@ async def _call(app: ASGIApp, scope: dict[str, Any], receive: Any, send: Any) ->
 
 
 def test_the_table_of_attacks_has_all_that_answers(application: Application) -> None:
-    answered = {
-        (method, path)
-        for path, methods in application.list_endpoints().items()
-        for method in methods
-    }
-
-    assert answered == set(DATA)
+    assert application.list_endpoints().keys() == set(DATA)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

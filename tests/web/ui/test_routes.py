@@ -53,10 +53,12 @@ def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> Non
     assert seen["totals"]["steps"] == 6
     assert seen["can"] == ["fork"]
     assert not any("content" in entry for entry in seen["entries"])
+    assert seen["command"] == f"uwf --repo {world.store.path} thread show {thread}"
     names: set[str] = set()
     for entry in seen["entries"]:
         found = ask("GET", f"/api/threads/{thread}/entries/{entry['commit']}")
         assert found["entry"] == entry
+        assert all(world.store.path in each["command"] for each in found["commands"])
         names |= {part["name"] for part in found["parts"]}
         for part in found["parts"]:
             assert Parsed(part["html"]).foreign == []

@@ -421,10 +421,12 @@ class AcpAdapter:
     def _load_session(
         self, client: AcpClient, session: str, place: Mapping[str, Any], limits: WaitLimits
     ) -> dict[str, Any]:
-        able = self._agent.get("agentCapabilities") or self._agent.get("capabilities") or {}
+        able = find(self._agent, dict, "agentCapabilities") or find(
+            self._agent, dict, "capabilities"
+        )
         if find(able, bool, "loadSession"):
             method = "session/load"
-        elif isinstance(able, dict) and "resume" in (able.get("sessionCapabilities") or {}):
+        elif "resume" in (find(able, dict, "sessionCapabilities") or {}):
             method = "session/resume"
         else:
             raise AskFailed("no-session", "the agent cannot resume a session")
@@ -442,7 +444,7 @@ class AcpAdapter:
     def _failure(self, kind: FailureKind, what: str, turn: AcpTurn) -> AskFailed:
         hint = None
         if kind == "auth":
-            methods = self._agent.get("authMethods") or []
+            methods = find(self._agent, list, "authMethods") or []
             names = ", ".join(find(each, str, "name") or "" for each in methods)
             hint = f"log in with the agent's own program first ({names or 'see its manual'})"
         message = f"the agent {on_one_line(what)[:500]}"
@@ -497,13 +499,13 @@ def _mcp_servers(question: AdapterQuestion) -> list[dict[str, Any]]:
 def _choose_model(
     client: AcpClient,
     session: str,
-    opened: Mapping[str, Any],
+    opened: dict[str, Any],
     model: str | None,
     limits: WaitLimits,
 ) -> None:
     if not model:
         return
-    for option in opened.get("configOptions") or []:
+    for option in find(opened, list, "configOptions") or []:
         if find(option, str, "category") == "model":
             wanted = {"sessionId": session, "configId": option.get("id"), "value": model}
             client.request("session/set_config_option", wanted, limits)
@@ -529,7 +531,8 @@ def _permit(request: Mapping[str, Any], question: AdapterQuestion, turn: AcpTurn
         paths = (os.path.join(question.workdir, each) for each in _find_paths(request))
         is_allowed = is_allowed and not any(is_below(path, kept) for path in paths)
     front = "allow" if is_allowed else "reject"
-    options = [each for each in request.get("options") or [] if find(each, str, "optionId")]
+    told = find(request, list, "options") or []
+    options = [each for each in told if find(each, str, "optionId")]
     # Prefer "once" to "always", so that nothing outlasts this turn.
     fitting = sorted(
         (each for each in options if (find(each, str, "kind") or "").startswith(front)),

@@ -16,6 +16,7 @@ from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, Prog
 from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main, option, write_file
 from uwf_git.agentkit.records import build_usage, read_left
 from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.model.text import parse_float
 
 _ABOUT = """\
 Play roles with aider, in the thread's work directory. It edits files without asking, commits
@@ -118,7 +119,7 @@ def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:
         inputTokens=sum(_number(match[1], match[2]) for match in found),
         outputTokens=sum(_number(match[7], match[8]) for match in found),
         cachedInputTokens=sum(_number(match[5], match[6]) for match in found) or None,
-        costUsd=float(found[-1][9]) if found[-1][9] else None,
+        costUsd=parse_float(found[-1][9] or ""),
         turns=len(found),
     )
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.running import make_main, run_as_agent
 from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
@@ -92,11 +92,7 @@ class CheckArguments(NamedTuple):
     thread: str | None = None
 
 
-def main() -> int:
-    argv = sys.argv[1:]
-    if argv[:1] in (["-h"], ["--help"]):
-        sys.stdout.write(_HELP)
-        return 0
+def _play(argv: list[str]) -> int:
     try:
         arguments = parse_check_arguments(argv)
         if arguments.lists:
@@ -110,6 +106,9 @@ def main() -> int:
     told = _join(problems)
     _write(sys.stdout, "".join(f"{line}\n" for line in (*notes, told) if line))
     return _FAILED if problems else 0
+
+
+main = make_main(_HELP, _play)
 
 
 def parse_check_arguments(argv: Sequence[str]) -> CheckArguments:

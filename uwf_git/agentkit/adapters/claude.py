@@ -83,7 +83,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     environ = {"DISABLE_AUTOUPDATER": "1"}
     if not question.environ.get("CLAUDE_CODE_MAX_RETRIES"):
         environ["CLAUDE_CODE_MAX_RETRIES"] = _RETRIES
-    return ProgramCall((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
+    return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
 
 def read(ended: EndedProgram) -> Report:

@@ -55,7 +55,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     prompt = question.prompt if strict is None else add_guide(question.prompt)
     # It does not wait for the program that it tells of its end.
     linger_s = _HOOK_S if hook else 0.0
-    return ProgramCall((*argv, "-"), prompt.encode(errors="replace"), linger_s=linger_s)
+    return ProgramCall((*argv, "-"), prompt, linger_s=linger_s)
 
 
 def read(ended: EndedProgram) -> Report:

@@ -47,7 +47,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     config = mcp_servers_json(question, type="stdio", tools=["*"])
     argv += option("--additional-mcp-config", config)
     argv += list_words_of_turn("copilot", question.environ)
-    return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
+    return ProgramCall((*argv, *split_args(settings)), question.prompt)
 
 
 def read(ended: EndedProgram) -> Report:

@@ -50,7 +50,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     argv += _PERMISSIONS[choose_permission(settings, _PERMISSIONS)]
     argv += option("--model", settings.get("model"))
     argv += option("--resume", question.session)
-    return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
+    return ProgramCall((*argv, *split_args(settings)), question.prompt)
 
 
 def read(ended: EndedProgram) -> Report:

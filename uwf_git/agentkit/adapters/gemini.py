@@ -58,8 +58,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     argv += option("--resume", question.session)
     # Otherwise it restarts itself as a process that signals do not reach.
     environ = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-    given = question.prompt.encode(errors="replace")
-    return ProgramCall((*argv, *split_args(settings)), given, environ)
+    return ProgramCall((*argv, *split_args(settings)), question.prompt, environ)
 
 
 def read(ended: EndedProgram) -> Report:

@@ -62,11 +62,11 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     else:
         # It has the server of `uwf mcp` already.
         argv.append("--resume")
-    given = b""
+    given = ""
     schema = find_object_schema(question)
     if schema is None or question.session is not None:
         argv += ["--instructions", "-"]
-        given = question.prompt.encode(errors="replace")
+        given = question.prompt
     else:
         prompt = add_guide(question.prompt)
         # The prompt is in the recipe, not on stdin, from which it would be recorded.

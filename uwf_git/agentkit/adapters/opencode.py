@@ -55,8 +55,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
         # Of two rules that match, the later one counts.
         elsewhere = {"*": "deny", os.path.join(temporary, "*"): "allow"}
         environ[_RULES] = json.dumps({"external_directory": elsewhere})
-    given = question.prompt.encode(errors="replace")
-    return ProgramCall((*argv, *split_args(settings)), given, environ)
+    return ProgramCall((*argv, *split_args(settings)), question.prompt, environ)
 
 
 def read(ended: EndedProgram) -> Report:

@@ -61,7 +61,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     config = mcp_servers_json(question, alwaysLoadTools=True)
     argv += option("--mcp-config", config)
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
-    return ProgramCall((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
+    return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
 
 def read(ended: EndedProgram) -> Report:

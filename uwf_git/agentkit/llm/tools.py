@@ -118,8 +118,14 @@ class WorkFolder:
         waiting = [("", depth)]
         while waiting and len(found) <= most:
             inner, left = waiting.pop()
-            with os.scandir(os.path.join(top, inner) if inner else top) as entries:
-                children = sorted(entries, key=lambda entry: entry.name)
+            try:
+                with os.scandir(os.path.join(top, inner) if inner else top) as entries:
+                    children = sorted(entries, key=lambda entry: entry.name)
+            except OSError:
+                if not inner:
+                    raise
+                # One that cannot be read, or has gone, does not hide the others.
+                continue
             folders = []
             for entry in children:
                 name = os.path.join(inner, entry.name)

@@ -175,8 +175,6 @@ def find_last_words(stderr: bytes) -> tuple[str, bool]:
 # The kept end of an output without an answer.
 _RAW_BYTES = 256 * 1024
 
-_NO_VARIABLES: Mapping[str, str] = {}
-
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 
 
@@ -184,9 +182,10 @@ class ProgramCall(NamedTuple):
     argv: tuple[str, ...]
     """Its name first, which is replaced by the path of the file that was found."""
 
-    given: bytes = b""
+    given: str = ""
+    """Its stdin."""
 
-    environ: Mapping[str, str] = _NO_VARIABLES
+    environ: Mapping[str, str] = {}
     """More variables, besides the part of our environment that it may see."""
 
     linger_s: float = 0.0
@@ -246,9 +245,7 @@ class CommandAdapter(NamedTuple):
         """Run the program once."""
         with _own_folder(question.step_dir, self.name) as folder:
             command = self.build(question, folder)
-            extend_prompt(
-                question.step_dir, question.prompt, command.given.decode(errors="replace")
-            )
+            extend_prompt(question.step_dir, question.prompt, command.given)
             ended = EndedProgram(self._run(command, question, folder), question, folder)
             stopped = _why_stopped(ended)
             if stopped is not None:
@@ -299,7 +296,7 @@ class CommandAdapter(NamedTuple):
             argv=(program, *command.argv[1:]),
             environment={**environment, "PATH": path, **command.environ},
             workdir=question.workdir,
-            given=command.given,
+            given=command.given.encode(errors="replace"),
             folder=folder,
             timeout_s=question.timeout_s,
             silence_s=question.silence_s,
@@ -420,7 +417,7 @@ def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
     """
     words = tuple(words)
     if not any(_PROMPT in word or _PROMPT_FILE in word for word in words):
-        return ProgramCall(words, prompt.encode(errors="replace"))
+        return ProgramCall(words, prompt)
     file = write_file(folder, "prompt.md", prompt)
     argument = clean_argument(prompt)
     # The prompt itself may contain {prompt_file}.

@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, terminal_caller
-from uwf_git.cli.output.agent_log import forwarded_log
+from uwf_git.cli.output.agent_log import forwarded_output
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session import Session
 from uwf_git.commands.agent.check import CheckRequest, check_agent, find_trusted_settings
@@ -44,9 +44,9 @@ def check_command(session: Session, agent: str, timeout: int) -> None:
 
 def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
     """Run a step of *agent* with the settings of the session's store; return the document."""
-    with sigterm_as_interrupt(), forwarded_log() as forward:
+    with sigterm_as_interrupt(), forwarded_output() as forward:
         request = CheckRequest(agent, timeout_s, session.new_thread_id(), *_settings(session))
-        checked = check_agent(terminal_caller(session), request, on_stderr=forward)
+        checked = check_agent(terminal_caller(session), request, on_stderr=forward.stderr)
     if not checked.heard:
         note(f"{agent} answered without the word from the prompt: did it read the prompt?")
     return {

@@ -83,7 +83,7 @@ def trusted_command(session: Session) -> None:
         session,
         rows,
         text=_render_trusted,
-        none="no command is trusted here; uwf agent trust CMD trusts one",
+        none="no command is trusted here; `uwf agent trust CMD` trusts one",
     )
 
 

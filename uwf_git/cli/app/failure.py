@@ -123,13 +123,11 @@ def _of_bug(error: BaseException, environ: Mapping[str, str]) -> Failure:
 #
 # Printing never raises, whatever the facts hold, and nothing in them can move the cursor.
 
-_NO_VARIABLES: Mapping[str, str] = {}
-
 # The last lines of an agent's output or of a trace say most.
 _MOST_LINES = 20
 
 
-def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
+def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = {}) -> None:
     """Write *failure* to standard error, where *environ* allows it in colour."""
     failure = failure._replace(hint=failure.hint and with_typed_store(failure.hint))
     has_colour = wants_stderr_colour(environ)

@@ -318,9 +318,6 @@ def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[s
     return 0
 
 
-_NO_SECTIONS: Mapping[str, Sequence[str]] = {}
-
-
 class LazyCommand(NamedTuple):
     """Where a command is defined, and the first line of its help page."""
 
@@ -330,11 +327,6 @@ class LazyCommand(NamedTuple):
     summary: str
     hidden: bool = False
     """Leave it out of help and completion: other programs call it."""
-
-    @property
-    def module(self) -> str:
-        """Return the module that defines the command."""
-        return self.target.partition(":")[0]
 
     def load(self) -> click.Command:
         """Import the command."""
@@ -360,7 +352,7 @@ class LazyGroup(click.Group):
         *,
         help_text: str,
         examples: Sequence[str],
-        sections: Mapping[str, Sequence[str]] = _NO_SECTIONS,
+        sections: Mapping[str, Sequence[str]] = {},
     ) -> None:
         """Create it; *sections* has the commands by what they are for, as the help page shows them.
 

@@ -1,6 +1,7 @@
 """Parameters of verbs besides plain words: files, standard input, prompts."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -23,6 +24,8 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 """More than anybody types, and small enough to hold in memory several times."""
 
 _STDIN = "standard input"
+
+_MOST_SECONDS = 1e9
 
 
 def not_text(name: str, *, offset: int) -> Refused:
@@ -102,8 +105,6 @@ class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Input:
         """Take the name; nothing is read yet."""
-        if isinstance(value, Input):
-            return value
         if value == "":
             self.fail("it needs a path, or `-`", param, ctx)
         return Input(value)
@@ -116,6 +117,21 @@ class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 
 
 INPUT = InputPath()
+
+
+class Seconds(click.FloatRange):
+    """The type of an option that takes seconds; a number that is too large means 30 years."""
+
+    name = "number of seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse the number."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return min(seconds, _MOST_SECONDS)
 
 
 def with_options(
@@ -244,15 +260,8 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,16}")
 
 
-class LimitOption(NamedTuple):
-    """A limit as it was typed."""
-
-    value: float | None
-    """As it is stored; None is no limit."""
-
-
 class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
-    """The type of an option that takes a limit; its value is a `LimitOption`."""
+    """The type of an option that takes a limit, as it is stored, or the word for no limit."""
 
     name = "limit"
 
@@ -261,17 +270,15 @@ class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> LimitOption:
+    ) -> float | str:
         """Parse the text."""
-        if isinstance(value, LimitOption):
-            return value
         text = str(value).strip()
         if text == _NONE:
-            return LimitOption(None)
+            return text
         number = _read(self._unit, text)
         if number is None or find_limit_problem(self._limit, number) is not None:
             self.fail(f"{text[:40]!r} is not {_WORDS[self._unit]}; 'none' is no limit", param, ctx)
-        return LimitOption(number)
+        return number
 
 
 _WORDS = {
@@ -289,7 +296,7 @@ def _read_limits(given: dict[str, Any]) -> None:
             told = f"{limit.option} and {_with_no(limit.option)} exclude each other"
             raise click.UsageError(told)
         if typed is not None or is_taken:
-            limits[name] = None if is_taken else typed.value
+            limits[name] = None if is_taken or typed == _NONE else typed
     given["limits"] = limits
 
 

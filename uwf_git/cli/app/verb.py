@@ -15,7 +15,7 @@ from uwf_git.cli.app.lazy_group import (
     write_options,
 )
 from uwf_git.cli.session import Session
-from uwf_git.model.text import cut
+from uwf_git.model.text import cut, one_line
 
 if TYPE_CHECKING:
     from uwf_git.commands.inspect.list import Candidate
@@ -57,8 +57,7 @@ def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
 
 def _meaning(text: str) -> str:
     """Return one short line: it may be an agent's, and goes to a terminal."""
-    seen = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST_MEANING])
-    return cut(" ".join(seen.split()), _LONGEST_MEANING)
+    return cut(one_line(text[: 4 * _LONGEST_MEANING]), _LONGEST_MEANING)
 
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
@@ -120,14 +119,11 @@ _BY_NAME: "dict[str, Callable[[click.Context, str], list[CompletionItem]]]" = {
 }
 
 
-NO_EXITS: Mapping[int, str] = {}
-
-
 class Verb(click.Command):
     """A command whose help page ends in examples, exit statuses and the shared options."""
 
     examples: tuple[str, ...] = ()
-    exits: Mapping[int, str] = NO_EXITS
+    exits: Mapping[int, str] = {}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options."""
@@ -141,9 +137,7 @@ class Verb(click.Command):
         write_brief_ending(formatter, ctx, shared_options(), self.exits)
 
 
-def verb(
-    *examples: str, exits: Mapping[int, str] = NO_EXITS
-) -> Callable[[Callable[..., None]], Verb]:
+def verb(*examples: str, exits: Mapping[int, str] = {}) -> Callable[[Callable[..., None]], Verb]:
     """Make a function ``(session, …)`` a verb; its own arguments come from click's decorators.
 
         @verb("uwf thread show 01J7K9M2", exits={1: "there is no such thread"})

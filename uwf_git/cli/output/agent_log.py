@@ -35,13 +35,6 @@ class Forwarded(NamedTuple):
 
 
 @contextmanager
-def forwarded_log() -> Iterator[Forward]:
-    """Return a function that prints an agent's log."""
-    with forwarded_output() as forwarded:
-        yield forwarded.stderr
-
-
-@contextmanager
 def forwarded_output(lines: "Lines | None" = None, *, name: str = "") -> Iterator[Forwarded]:
     """Return functions that print an agent's log, and its reply.
 

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from uwf_git.cli.caller import sigterm_as_interrupt
-from uwf_git.cli.output.screen import Screen, Style, Styled
+from uwf_git.cli.output.screen import Screen, Styled
 from uwf_git.cli.output.table import display_width, shorten
 from uwf_git.cli.session import (
     OutputFailed,
@@ -165,8 +165,6 @@ def full_screen() -> Iterator[FullScreen]:
 
 # Lines of steps, of a drive or of events: they line up, and fit the terminal.
 
-# Lines of steps and events: they line up, and fit the terminal.
-
 _NUMBER, _TAIL = 2, 8
 _SHORTEST_NAME, _LONGEST_NAME = 8, 20
 _LEAST_WORDS = 10
@@ -189,15 +187,6 @@ class StepLines:
         widths = (min(display_width(self._shown(name)), _LONGEST_NAME) for name in names)
         self._name_width = max(self._name_width, *widths, 0)
 
-    def mark(self, status: str) -> Styled:
-        """Return the mark of a status."""
-        return self.screen.mark(status)
-
-    @property
-    def again(self) -> Styled:
-        """The mark of another try."""
-        return Styled("↻" if self.screen.is_utf8 else "~", "yellow")
-
     def format(
         self, mark: Styled, name: str, said: str, *, number: int | None = None, tail: str = ""
     ) -> str:
@@ -218,11 +207,8 @@ class StepLines:
             room -= len(mark.text) + display_width(head) + len(end)
             said = shorten(said, max(room, _LEAST_WORDS), end=self.screen.ellipsis)
             gap = " " * (room - display_width(said)) if end else ""
-        return self.paint(mark.text, mark.style) + head + said + gap + self.paint(end, "dim")
-
-    def paint(self, text: str, style: Style | None) -> str:
-        """Return *text* in a colour."""
-        return self.screen.paint(text, style)
+        paint = self.screen.paint
+        return paint(mark.text, mark.style) + head + said + gap + paint(end, "dim")
 
     def _shown(self, said: str) -> str:
         text = visible_line(" ".join(said.split()))
@@ -245,10 +231,10 @@ class EventLines:
     """The lines of one call of `uwf events`."""
 
     def __init__(self, session: Session, screen: Screen, store: Store) -> None:
-        self._store = store
+        self._store, self._screen = store, screen
         self._is_screen = session.is_screen
         self._zone: tzinfo | None = UTC if session.is_utc else None
-        self._day = f"{self._local(session.now_ms()):%Y-%m-%d}" if session.is_screen else ""
+        self._day = self._local(session.now_ms(), "%Y-%m-%d") if session.is_screen else ""
         self._ids: ShortIds | None = None
         self._known: dict[str, str] = {}
         self._took: tuple[str, int] | None = None
@@ -261,10 +247,10 @@ class EventLines:
         if not event["type"].startswith("workflow:"):
             return
         if self._is_screen:
-            day = f"{self._local(event['timestamp']):%Y-%m-%d}"
+            day = self._local(event["timestamp"], "%Y-%m-%d")
             if day != self._day:
                 self._day = day
-                yield self._lines.paint(day, "bold")
+                yield self._screen.paint(day, "bold")
         before = f"{self._time(event)}{_GAP}{self._name(event['taskId'])}{_GAP}"
         self._lines.before = len(before)
         yield before + self._line(event)
@@ -281,19 +267,25 @@ class EventLines:
         return self._lines.format(self._mark(event), role, said, number=number, tail=tail)
 
     def _mark(self, event: dict[str, Any]) -> Styled:
+        status = event["status"]
         if event["event"] in _STEPS:
-            return self._lines.mark("completed")
-        if event["event"] == "attempt" and event["status"] != "failed":
-            return self._lines.again
-        return self._lines.mark(event["status"])
+            status = "completed"
+        elif event["event"] == "attempt" and status != "failed":
+            status = "again"
+        return self._screen.mark(status)
 
     def _time(self, event: dict[str, Any]) -> str:
         if not self._is_screen:
             return render_time(event["timestamp"])
-        return f"{self._local(event['timestamp']):%H:%M:%S}"
+        return self._local(event["timestamp"], "%H:%M:%S")
 
-    def _local(self, time_ms: int) -> datetime:
-        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(self._zone)
+    def _local(self, time_ms: int, form: str) -> str:
+        try:
+            time = datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(self._zone)
+        except (OverflowError, ValueError, OSError):
+            # Nodes may be later than the calendar goes.
+            return render_time(time_ms)
+        return time.strftime(form)
 
     def _name(self, thread: str) -> str:
         """Return the id to show; threads that have come since are looked up when they are met."""

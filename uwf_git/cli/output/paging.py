@@ -64,6 +64,14 @@ def _redirected(into: int, *, with_stderr: bool) -> Iterator[None]:
 # The options of the verbs that draw, and what becomes of a picture.
 
 
+output_option = click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write it to FILE, whole or not at all, instead of printing it.",
+)
+
+
 def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--as`, `-o` and `--whole` to a verb, the keywords of ``print_picture``."""
     form = click.option(
@@ -74,16 +82,10 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Which picture: an outline, a drawing, or the source for another program.",
     )
-    output = click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write it to FILE, whole or not at all, instead of printing it.",
-    )
     whole = click.option(
         "--whole", is_flag=True, help="Every branch, also where more than twelve are alike."
     )
-    return form(output(whole(function)))
+    return form(output_option(whole(function)))
 
 
 def print_picture(

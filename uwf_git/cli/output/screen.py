@@ -115,8 +115,6 @@ class MomentWords(click.ParamType):  # type: ignore[type-arg]  # generic since c
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Moment:
         """Parse the text."""
-        if isinstance(value, Moment):
-            return value
         moment = _parse(str(value).strip())
         if moment is None:
             self.fail(
@@ -163,6 +161,7 @@ _MARKS: Mapping[str, tuple[str, str, Style | None]] = {
     "completed": ("✓", "+", "green"),
     "killed": ("×", "x", "magenta"),  # noqa: RUF001 (it is no letter)
     "split": ("⇉", ">", "cyan"),
+    "again": ("↻", "~", "yellow"),
     "damaged": ("!", "#", "red"),
     "unreadable": ("!", "#", "red"),
 }

@@ -31,7 +31,6 @@ from uwf_git.store.threads.naming import read_short_ids
 _DEFAULT_LIMIT = 50
 _MOST_COUNTED = 100
 _LATELY_MS = 24 * 3600 * 1000
-_ALL = "uwf thread list --all"
 
 _COLUMNS = (
     Column("thread", "THREAD"),
@@ -161,9 +160,10 @@ def _tell_none(store: Store, *, is_plain: bool) -> str:
         return "no thread matches"
     ended = len(list_thread_rows(store, ListRequest(archived=True, limit=_MOST_COUNTED)))
     if not ended:
-        return "there are no threads yet: uwf run WORKFLOW -p '…'"
+        return "there are no threads yet: `uwf run WORKFLOW -p '…'` begins one"
     number = str(ended) if ended < _MOST_COUNTED else f"{ended} or more"
-    return f"no active threads; {number} {'has' if ended == 1 else 'have'} ended: {_ALL}"
+    have = "has" if ended == 1 else "have"
+    return f"no active threads; {number} {have} ended: `uwf thread list --all` shows them"
 
 
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:

@@ -147,9 +147,6 @@ _TIME = "2026-11-22T14:25:05Z"
 # The agent of the kit that asks at the terminal itself.
 _ASKS_HERE = "uwf-human"
 
-# Among the statuses: another try.
-_AGAIN = "again"
-
 _FIRST_SIGN_S = 30.0
 _LONGEST_SILENCE_S = 600.0
 _LONGEST_SIGN = 200
@@ -179,10 +176,6 @@ class Progress:
         with self._at_work.above():
             self._lines.end()
             note(f"{self._time()} {line}" if self._timestamps else line)
-
-    def _note(self, line: str) -> None:
-        with self._at_work.above():
-            note(line)
 
     def _tell_step(self, line: str) -> None:
         """Print a line that `StepLines` made."""
@@ -253,7 +246,7 @@ class Progress:
         def describe() -> str:
             said = f"{who}{account.tell()}{_after_colon(log.find())}"
             number = turn.present.depth + 1
-            return lines.format(lines.mark(RUNNING), name or turn.role, said, number=number)
+            return lines.format(lines.screen.mark(RUNNING), name or turn.role, said, number=number)
 
         with self._at_work.shown(turn.thread, name, describe):
             yield log.add, self._at_work.tick
@@ -264,7 +257,7 @@ class Progress:
         seconds = max(gone_ms, self._took_ms.get(stepped.thread, 0)) / _MS
         line = _describe_step(stepped, seconds)
         if not line:
-            follow_up_noted(self._store, self._session.environ, self._note)
+            follow_up_noted(self._store, self._session.environ, self.tell)
             return
         line = self._about(stepped.thread, line)
         name = self._name(stepped.thread) or stepped.role or ""
@@ -273,7 +266,7 @@ class Progress:
             return
         status = "failed" if stepped.status == "failed" else "completed"
         if stepped.is_rejected and stepped.status == "ready":
-            status = _AGAIN
+            status = "again"
         tail = f"{seconds:.1f} s" if stepped.role is not None else ""
         self._tell_event(line, status, name, stepped.said, number=stepped.depth, tail=tail)
 
@@ -292,9 +285,9 @@ class Progress:
         if lines is None:
             self.tell(line)
         else:
-            mark = lines.again if status == _AGAIN else lines.mark(status)
+            mark = lines.screen.mark(status)
             self._tell_step(lines.format(mark, name, said, number=number, tail=tail))
-        follow_up_noted(self._store, self._session.environ, self._note)
+        follow_up_noted(self._store, self._session.environ, self.tell)
 
     def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
         thread, then = failure.facts["thread"], f"trying again in {seconds:g} s"
@@ -304,7 +297,7 @@ class Progress:
         line = self._about(thread, f"{failure.message}; {then}")
         name = self._name(thread) or failure.facts["role"]
         said = f"try {failure.facts['attempt']}: {failure.reason}"
-        self._tell_event(line, _AGAIN, name, said, tail=tail)
+        self._tell_event(line, "again", name, said, tail=tail)
 
     def _on_wait(self, waiting: Waiting) -> None:
         tell_time = render_time if self._steps is None else tell_local

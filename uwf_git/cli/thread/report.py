@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.paging import picture_options, print_picture, write_file
+from uwf_git.cli.output.paging import output_option, picture_options, print_picture, write_file
 from uwf_git.cli.session import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.graph import picture_thread, report_of_damage, view_report
 from uwf_git.web.report import render_report
@@ -20,12 +20,7 @@ from uwf_git.web.report import render_report
     },
 )
 @click.argument("thread")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write it to FILE, whole or not at all, instead of printing it.",
-)
+@output_option
 def command(session: Session, thread: str, output: str | None) -> None:
     """Write a report of a thread, one HTML file.
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop, view_result
-from uwf_git.cli.app.parameters import agents_option, text_argument, with_options
+from uwf_git.cli.app.parameters import Seconds, agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
 from uwf_git.cli.output.table import count_by_status
-from uwf_git.cli.session import Session
+from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
 from uwf_git.commands.drive.background import (
@@ -81,7 +81,7 @@ class DriveOptions(NamedTuple):
 
 
 def _read_how(given: dict[str, Any]) -> None:
-    how = {name: given.pop(name) for name in DriveOptions._fields if name in given}
+    how = {name: given.pop(name) for name in DriveOptions._fields}
     if how["until"] is not None:
         text_argument(how["until"], "--until")
     given["how"] = DriveOptions(**how)
@@ -139,11 +139,8 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
         return
     driven = drive_shown(session, store, driving)
     stop = stop_after(session, store, driven.last)
-
-    def render(_document: dict[str, object]) -> str:
-        return describe_end(session, store, driven)
-
-    emit(session, _document(driven, stop), text=render if session.is_screen else None)
+    told = (lambda _: describe_end(session, store, driven)) if session.is_screen else None
+    emit(session, _document(driven, stop), text=told)
     raise_if_failed(driven)
     if driven.stopped != "end":
         # What reads a thread that has ended stands above.
@@ -249,8 +246,9 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
         told += f" in {render_duration(present.execution_ms)}"
         told += "".join(f" · {part}" for part in describe_usage(present.usage, short=True))
     thread = read_short_ids(store).shorten(last.thread)
-    where = f"  uwf thread read {thread}    uwf thread graph {thread}"
-    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
+    ways = [with_typed_store(f"uwf thread {verb} {thread}") for verb in ("read", "graph")]
+    where = "    ".join(ways)
+    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n  {where}")
 
 
 def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
@@ -342,8 +340,6 @@ def run_command(
 
 # If threads end differently, the first in this list decides the exit status.
 _STATUSES = (("failed", 3), ("killed", 1), ("stuck", 1))
-_SECONDS = click.FloatRange(min=0)
-_SECONDS.name = "number of seconds"
 
 
 @verb(
@@ -360,7 +356,7 @@ _SECONDS.name = "number of seconds"
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option(
     "--timeout",
-    type=_SECONDS,
+    type=Seconds(min=0),
     metavar="SECONDS",
     help="The longest time to wait.  [default: no limit]",
 )

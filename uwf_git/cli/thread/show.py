@@ -223,7 +223,7 @@ def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str
         told = f": {_short(held['error'])}" if "error" in held else ""
         lines.append(f"{'held by':10}{who}{what}{told}")
         if "hint" in held:
-            lines.append(f"{'':10}{held['hint']}")
+            lines.append(f"{'':10}{with_typed_store(held['hint'])}")
     return lines
 
 
@@ -315,7 +315,7 @@ def _diverged(document: dict[str, Any]) -> str:
         f"{each['remote']} had it at {each['there']}" for each in document["diverged"]
     )
     fork = f"uwf thread fork {document['thread']} --at {document['commit']}"
-    return f"{there}; `{fork}` keeps what is here as a thread of its own"
+    return with_typed_store(f"{there}; `{fork}` keeps what is here as a thread of its own")
 
 
 def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:

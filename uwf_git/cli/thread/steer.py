@@ -28,11 +28,8 @@ def emit_steered(
     session: Session, store: Store, steered: ThreadResult, *, is_called: bool = False
 ) -> None:
     """Print a thread after it was steered, and what to type next (``note_next``)."""
-
-    def render(_document: dict[str, Any]) -> str:
-        return describe_result(session, store, steered)
-
-    emit(session, view_result(steered), text=render if session.is_screen else None)
+    told = (lambda _: describe_result(session, store, steered)) if session.is_screen else None
+    emit(session, view_result(steered), text=told)
     note_next(session, store, steered.thread, is_called=is_called)
 
 

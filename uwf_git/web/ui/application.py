@@ -184,21 +184,19 @@ class Application:
             ChatPlace(place.open, place.caller, place.agent, site.new_thread_id)
         )
 
-    def list_endpoints(self) -> dict[str, dict[str, Endpoint]]:
-        """Return what answers, by path and method; every route needs the token."""
-        paths: dict[str, dict[str, Endpoint]] = {
-            STREAM: {"GET": self._stream},
-            CHAT: {"POST": partial(self._guard, self._chat)},
+    def list_endpoints(self) -> dict[tuple[str, str], Endpoint]:
+        """Return what answers, by method and path; every route needs the token."""
+        return {
+            ("GET", STREAM): self._stream,
+            ("POST", CHAT): partial(self._guard, self._chat),
+            **{(each.method, each.path): self._endpoint(each) for each in ROUTES},
         }
-        for route in ROUTES:
-            paths.setdefault(route.path, {})[route.method] = self._endpoint(route)
-        return paths
 
     def build(self, token: str) -> ASGIApp:
         """Return the guarded application; *token* opens what holds data."""
         routes = [
-            Path(path, _choose(methods), methods=list(methods))
-            for path, methods in self.list_endpoints().items()
+            Path(path, endpoint, methods=[method])
+            for (method, path), endpoint in self.list_endpoints().items()
         ]
         assets = (*OPEN_PATHS, "/modules/{name}")
         inner = Starlette(
@@ -283,14 +281,6 @@ class Application:
     async def _lines(self, since: str | None) -> AsyncIterator[bytes]:
         async for line in self._changes.follow(since):
             yield write_json(line) + b"\n"
-
-
-def _choose(methods: dict[str, Endpoint]) -> Endpoint:
-    async def answer(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        return await methods[method](request)
-
-    return answer
 
 
 def _read_query(request: Request, route: Route) -> dict[str, str]:

@@ -8,7 +8,13 @@ from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.graph import picture_thread, view_present
 from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.story import CONTENT_BYTES, add_up, cut_text, find_problems
+from uwf_git.commands.inspect.story import (
+    CONTENT_BYTES,
+    add_up,
+    cut_text,
+    find_problems,
+    mask_json,
+)
 from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.engine.form import list_questions
 from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
@@ -63,7 +69,7 @@ def view_thread(site: Site, asked: Asked) -> dict[str, Any]:
         **present,
         "totals": add_up(entries),
         "problems": list(dict.fromkeys(problems)),
-        "command": f"uwf thread show {head.thread}",
+        "command": _here(store, f"uwf thread show {head.thread}"),
         "entries": [*map(_shorten, entries)],
         "at": at,
     }
@@ -129,15 +135,7 @@ def _list_children(
         for each in site.overview.list_children(store, head.thread, until_ms=told["lastUpdateTime"])
         if each["thread"] not in known
     ]
-    return site_masked(site, branches) + started
-
-
-def site_masked(site: Site, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return *rows* with their texts masked."""
-    return [
-        {name: site.mask(each) if isinstance(each, str) else each for name, each in row.items()}
-        for row in rows
-    ]
+    return [*mask_json(branches, site.mask), *started]
 
 
 def _list_controls(
@@ -242,11 +240,10 @@ def _view_size(store: Store, excerpt: dict[str, Any]) -> dict[str, Any]:
 
 
 def _here(store: Store, command: str) -> str:
-    """Return a command for git so that it works in every directory."""
-    words = command.partition(" ")
-    if words[0] == "git":
-        return f"git -C {shlex.quote(store.path)} {words[2]}"
-    return command.replace("json-cas ", f"json-cas --repo {shlex.quote(store.path)} ", 1)
+    """Return a command of git, uwf or json-cas so that it works in every directory."""
+    program, _, words = command.partition(" ")
+    option = "-C" if program == "git" else "--repo"
+    return f"{program} {option} {shlex.quote(store.path)} {words}"
 
 
 def view_prompt(site: Site, asked: Asked) -> dict[str, Any]:

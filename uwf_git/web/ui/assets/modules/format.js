@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 
+const LATEST_MS = 8.64e15;
 const SIGNS = {
   completed: ["good", "✓"],
   failed: ["bad", "✗"],
@@ -54,9 +55,9 @@ export function moment(ms) {
     : "";
 }
 
-/** Describe a time: how long ago, and when as a hint. */
+/** Describe a time: how long ago, and when as a hint. Dates end earlier than times may be. */
 export function since(ms, props) {
-  return Number.isFinite(ms)
+  return Math.abs(ms ?? NaN) <= LATEST_MS
     ? h("time", { ...props, datetime: new Date(ms).toISOString(), title: moment(ms) }, ago(ms))
     : h("span", props);
 }

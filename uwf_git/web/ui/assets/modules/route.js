@@ -7,7 +7,8 @@ export function readRoute() {
   return { parts, values: Object.fromEntries(new URLSearchParams(values ?? "")) };
 }
 
-function decode(part) {
+/** Return *part* of an address with its percent signs decoded; as it is if they encode nothing. */
+export function decode(part) {
   try {
     return decodeURIComponent(part);
   } catch {

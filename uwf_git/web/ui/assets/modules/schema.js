@@ -4,6 +4,8 @@
 // "/choice?" which alternative. A place is made of names and item numbers that stay while items are
 // removed; `collect` tells which place has which JSON pointer.
 
+import { decode } from "./route.js";
+
 const SCALARS = new Set(["string", "integer", "number", "boolean"]);
 const DEEPEST = 4;
 // A part that says more than this is typed as JSON: the form could not promise a fitting value.
@@ -62,7 +64,7 @@ function follow(root, target) {
   if (!target.startsWith("#")) return undefined;
   let place = root;
   for (const part of target.slice(1).split("/").slice(1)) {
-    const name = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = decode(part).replaceAll("~1", "/").replaceAll("~0", "~");
     if (place === null || typeof place !== "object" || !Object.hasOwn(place, name))
       return undefined;
     place = place[name];

@@ -253,10 +253,20 @@ function spansOf(thread) {
 
 /** Return what places a time between 0 and 100; times without work are shortened. */
 function makeScale(spans) {
-  const times = [...new Set(spans.flatMap(([from, to]) => [from, to]))].sort((a, b) => a - b);
-  const parts = times
-    .slice(1)
-    .map((to, index) => [times[index], to, stateOf(spans, times[index], to)]);
+  // How many works and waits begin at each time, less those that end.
+  const begun = new Map(spans.flatMap(([from, to]) => [from, to]).map((time) => [time, [0, 0]]));
+  for (const [from, to, isWork] of spans) {
+    begun.get(from)[isWork ? 0 : 1] += 1;
+    begun.get(to)[isWork ? 0 : 1] -= 1;
+  }
+  const times = [...begun.keys()].sort((a, b) => a - b);
+  let [works, waits] = [0, 0];
+  const parts = times.slice(1).map((to, index) => {
+    const from = times[index];
+    works += begun.get(from)[0];
+    waits += begun.get(from)[1];
+    return [from, to, works > 0 ? "work" : waits > 0 ? "wait" : "gap"];
+  });
   const work =
     parts.reduce((sum, [from, to, state]) => sum + (state === "work" ? to - from : 0), 0) || 1;
   const longest = { work: Infinity, wait: work * LONGEST_WAIT, gap: work * LONGEST_GAP };
@@ -274,12 +284,6 @@ function makeScale(spans) {
       100
     );
   };
-}
-
-function stateOf(spans, from, to) {
-  const over = spans.filter((span) => span[0] <= from && span[1] >= to);
-  if (over.some(([, , isWork]) => isWork)) return "work";
-  return over.length > 0 ? "wait" : "gap";
 }
 
 /** Walk through the events with the arrow keys. */
