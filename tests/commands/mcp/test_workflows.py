@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from commands.flow_runs import script
 from commands.flows import CHECKS
-from commands.step.test_record_turn import script
 from commands.world import DEMO, World
 from store.loose import lose
 
