@@ -36,6 +36,22 @@ def test_an_executor_that_has_ended_is_told(field: Field) -> None:
     assert "takes no more tasks: gone" in err
 
 
+def test_the_steps_of_a_machine_that_was_silent_for_a_while_count(field: Field) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    (a.home / "shy.py").write_text(
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "class Shy(ProcessPoolExecutor):\n"
+        "    sent = []\n"
+        "    def submit(self, *words):\n"
+        "        self.sent.append(super().submit(*words))\n"
+        "        return self.sent[-1]\n"
+        "    def list_silent(self, _ttl_s):\n"
+        "        return [each for each in self.sent[:1] if each.running()]\n"
+    )
+    assert a.drive("--on", "shy:Shy")["steps"] == field.paid() == 3
+
+
 @pytest.mark.parametrize("made", ["Client(cluster)", "Client(cluster).get_executor(pure=False)"])
 def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
     a = field.machine("a")

@@ -285,6 +285,7 @@ class _Driver:
         self._families = [Family(store, each) for each in self._named]
         self._seen: dict[str, Oid] = {}
         self._pending: dict[Future[Done], Runnable] = {}
+        self._given_up: list[Future[Done]] = []
         self._rests: dict[ThreadId, Standing] = {}
         self._deaths: Counter[ThreadId] = Counter()
         self._not_before: dict[ThreadId, float] = {}
@@ -375,7 +376,8 @@ class _Driver:
             is_dead = task.thread in dead and dead[task.thread] != task.over
             if is_dead or future in silent:
                 debug("C4H7XK0P", "task given up", thread=task.thread)
-                future.cancel()
+                if not future.cancel():
+                    self._given_up.append(future)
                 del self._pending[future]
 
     def _drop_ended_claims(self, refs: Mapping[str, Oid]) -> None:
@@ -527,4 +529,7 @@ class _Driver:
             elif not head.archived and not self._named:
                 unpushed += 1
         ordered = dict(sorted(statuses.items()))
-        return FleetEnd(self._remote.name, ordered, self.steps, self.taken_over, unpushed)
+        # A silent machine may have gone on, and its steps count.
+        late = [each for each in self._given_up if each.done() and each.exception() is None]
+        steps = self.steps + sum(each.result().steps for each in late)
+        return FleetEnd(self._remote.name, ordered, steps, self.taken_over, unpushed)
