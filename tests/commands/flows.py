@@ -16,7 +16,7 @@ from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.objects import ObjectStore, disk_places
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
@@ -167,6 +167,7 @@ class CountingObjects:
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
+        self.places = list(disk_places(objects))
         self.count = 0
 
     def __contains__(self, oid: ObjectID) -> bool:
