@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 from commands.at_work import (
@@ -12,7 +11,6 @@ from commands.at_work import (
     RESULT,
     AtWork,
     begin,
-    end_all,
     is_alive,
     pids,
     wait_until_gone,
@@ -47,10 +45,7 @@ echo half
 POLITE = f"finish() {{ {RESULT} exit 0; }}; trap finish TERM; {BEGUN}{HANG}"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def timed_pause(at: AtWork, reason: str = "it went astray") -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.drive.test_drive_branches import wide
-from commands.flows import CHECKS, Split, plays, split_checks, split_files
+from commands.flows import CHECKS, plays, split_checks, split_files
 from commands.world import DEMO, World, content_player, fails, says
 from fresh_store import fresh_store
 from refusing import refuses
@@ -134,12 +134,6 @@ def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
 )
-
-
-@pytest.fixture
-def split(world: World) -> Split:
-    """Return a thread that has split in two; its branches have begun."""
-    return split_checks(world)
 
 
 def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
