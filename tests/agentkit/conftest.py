@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.ran import Ran
 
 from uwf_git.engine.turn_context import AgentContext, parse_context
 
@@ -112,15 +113,6 @@ moderator:
     - from: counter
       transitions: [{to: counter, condition: meta.words < 3}, {to: $END}]
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """Exit status, standard output, standard error."""
-
-    status: int
-    out: str
-    err: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agentkit.conftest import MakeContext, Ran, Turn
+from agentkit.conftest import MakeContext, Turn
+from cli.ran import Ran
 
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
 from uwf_git.agentkit.turn import AgentResult

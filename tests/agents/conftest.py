@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pty
 import subprocess
 import threading
 import time
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from uwf_git.agents.terminal import Terminal
 
 Program = Callable[[str], str]
 """Write a script and return its path."""
@@ -76,3 +79,14 @@ def _list_open() -> set[str]:
     path = Path(f"/proc/self/task/{threading.get_native_id()}/children")
     children = path.read_text().split() if path.exists() else []
     return {*os.listdir("/dev/fd"), *threads, *(f"child {each}" for each in children)}
+
+
+@pytest.fixture
+def screen() -> Iterator[tuple[int, Terminal]]:
+    """Yield a terminal, and our end of it."""
+    ours, theirs = pty.openpty()
+    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
+    os.close(theirs)
+    yield ours, terminal
+    terminal.close()
+    os.close(ours)

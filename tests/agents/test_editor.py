@@ -1,22 +1,7 @@
 import os
-import pty
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from uwf_git.agents.terminal import Terminal, edit_text
-
-
-@pytest.fixture
-def screen() -> Iterator[tuple[int, Terminal]]:
-    """Yield a terminal, and our end of it."""
-    ours, theirs = pty.openpty()
-    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
-    os.close(theirs)
-    yield ours, terminal
-    terminal.close()
-    os.close(ours)
 
 
 def editor(tmp_path: Path, script: str) -> dict[str, str]:

@@ -1,22 +1,11 @@
 import os
 import pty
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from refusing import refuses
 
 from uwf_git.agents.terminal import NoTerminal, Terminal, choose_pager
-
-
-@pytest.fixture
-def screen() -> Iterator[tuple[int, Terminal]]:
-    """Yield a terminal, and our end of it."""
-    ours, theirs = pty.openpty()
-    terminal = Terminal({"UWF_TTY": os.ttyname(theirs)}, note=print)
-    os.close(theirs)
-    yield ours, terminal
-    terminal.close()
 
 
 def test_end_of_input_is_returned_a_few_times(screen: tuple[int, Terminal]) -> None:

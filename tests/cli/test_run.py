@@ -1,7 +1,4 @@
 import re
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
 from cli.program import ANSWER, Uwf
@@ -51,30 +48,6 @@ def test_modules_in_the_work_directory_are_not_imported_by_a_driver(uwf: Uwf) ->
 
     [rest] = uwf.json("thread", "wait", driver["thread"], "--timeout", "30")
     assert rest["status"] == "completed"
-
-
-STUBBORN = """\
-trap 'touch asked' TERM
-(trap '' TERM; echo $$ >>pids; while :; do sleep 60; done) &
-echo $! >>pids
-echo $$ >>pids
-echo "partly done"
-touch begun
-while :; do sleep 60 & wait; done
-"""
-
-
-def wait_for(path: Path, engine: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert engine.poll() is None
-        assert time.monotonic() < deadline, f"nobody made {path.name}"
-        time.sleep(0.01)
-
-
-def lives(pid: str) -> bool:
-    told = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False)
-    return told.stdout.strip()[:1] not in {b"", b"Z"}
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ def test_text_is_a_line_a_problem_and_one_what_to_do(
     assert "problems were found (more are not listed)" in uwf("verify").err
 
 
-@pytest.mark.parametrize("name", ["nope", "refs/heads/main"])
+@pytest.mark.parametrize(
+    "name",
+    ["nope", "", "refs/heads/main", "refs/threads/x", "refs/workflows/nope", "refs/uwf/kept/x/y"],
+)
 def test_name_of_nothing_is_refused(name: str, uwf: Uwf, thread: str) -> None:
     ran = uwf("verify", name)
 

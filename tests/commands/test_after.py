@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from commands.world import World
 from store.due import make_due
-from store.small_packs import unpacked_in
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
@@ -20,20 +19,6 @@ def thread(world: World) -> ThreadId:
 
 def packs(world: World) -> int:
     return count_files(world.store).packs
-
-
-def test_store_is_packed_after_a_change_and_not_after_a_look(
-    world: World, thread: ThreadId
-) -> None:
-    make_due(world.store.path)
-    world.reopen()
-    world.snapshot(thread)
-    assert follow_up(world.store, world.caller.environ) is None
-    assert unpacked_in(world.store) > 0
-
-    world.step(thread)
-    assert follow_up(world.store, world.caller.environ) is None
-    assert unpacked_in(world.store) == 0
 
 
 def test_failure_of_the_listener_is_returned_and_the_store_is_packed(

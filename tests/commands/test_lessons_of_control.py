@@ -7,11 +7,10 @@ what no test of a single part shows.
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands.at_work import BEGUN, HANG, RESULT, begin, end_all, is_alive, newest_attempt, pids
+from commands.at_work import BEGUN, HANG, RESULT, begin, is_alive, newest_attempt, pids
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -24,10 +23,7 @@ from uwf_git.store.threads.lock import find_holder
 LONGEST_S = 60
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def failed_step(world: World, thread: ThreadId) -> TurnFailed:

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from commands.at_work import (
     LONGEST_S,
     RESULT,
     SAY_PID,
-    end_all,
     newest_attempt,
     pids,
     wait_for,
@@ -35,10 +33,7 @@ from uwf_git.store.threads.lock import find_driver
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def finished(drive: "subprocess.Popen[bytes]") -> tuple[int, Any]:

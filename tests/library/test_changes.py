@@ -27,24 +27,16 @@ ROLES = ("coder", "reviewer", "tester", "closer", "doc-writer")
 
 
 @pytest.fixture
-def failing() -> set[str]:
-    """Return the roles that fail, which a test fills."""
-    return set()
-
-
-@pytest.fixture
 def seen() -> list[str]:
     """Return the turns that were played."""
     return []
 
 
 @pytest.fixture
-def runtime(store: str, failing: set[str], seen: list[str]) -> TaskRuntime:
+def runtime(store: str, seen: list[str]) -> TaskRuntime:
     def player(role: str) -> PlayerFunction:
         def play(context: AgentContext) -> Mapping[str, Any]:
             seen.append(role)
-            if role in failing:
-                raise ValueError("no luck")
             return {role: context.state["version"]}
 
         return play

@@ -34,3 +34,4 @@ def test_handles_of_one_task_are_alike(runtime: TaskRuntime, task: TaskHandle) -
     assert (task == again, task == other, task == task.task_id) == (True, False, False)
     assert len({task, again, other}) == 2
     assert repr(task) == f"<TaskHandle {task.task_id}>"
+    assert repr(runtime) == f"<TaskRuntime {runtime.path}>"

@@ -53,12 +53,6 @@ def test_task_is_found_by_the_beginning_of_its_id(runtime: TaskRuntime, task: Ta
         runtime.query("no id")
 
 
-def test_handles_and_runtimes_say_what_they_are(runtime: TaskRuntime, task: TaskHandle) -> None:
-    assert repr(task) == f"<TaskHandle {task.task_id}>"
-    assert repr(runtime) == f"<TaskRuntime {runtime.path}>"
-    assert task != task.task_id
-
-
 def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
     first, second, third = (runtime.start(DEMO, f"{number}.") for number in range(3))
     second.pause()

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +54,6 @@ NEEDED = {
 
 def schema(name: str) -> Any:
     return BUILTIN[getattr(builtin, name)].payload
-
-
-def references_in(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        if value.keys() == {"$ref"}:
-            yield value["$ref"]
-        for item in value.values():
-            yield from references_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from references_in(item)
 
 
 def test_a_built_in_schema_keeps_its_name() -> None:

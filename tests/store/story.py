@@ -13,7 +13,7 @@ from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT, refe
 from uwf_git.model.event_folds import Cause, describe_start
 from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.node import build_node
 from uwf_git.model.workflow import build_workflow
 from uwf_git.store.git.identity import agent_identity, clean_identity
 from uwf_git.store.objects.commit import Signing
@@ -156,13 +156,6 @@ def list_tree(objects: ObjectStore, tree: ObjectID, prefix: str = "") -> Iterato
             yield from list_tree(objects, entry.sha, path + "/")
         else:
             yield f"{entry.mode:06o} blob {entry.sha.decode()}\t{path}"
-
-
-def nodes_of(story: Story) -> dict[str, Node]:
-    """Return the nodes of a story's chain by what they are: ``step``, ``content``, …."""
-    step = story.snapshot.get_head_node()
-    content = story.snapshot.get_node(step.payload["content"]["$ref"])
-    return {"step": step, "content": content, "start": story.snapshot.get_start()}
 
 
 def put_raw(store: Store, kind: str, content: bytes) -> ObjectID:

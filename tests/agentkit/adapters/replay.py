@@ -18,7 +18,6 @@ SCHEMA = {
     "properties": {"approved": {"type": "boolean"}, "summary": {"type": "string"}},
     "required": ["approved"],
 }
-FRONT = "---\napproved: true\n---\nIt is **fine**.\n"
 
 
 def list_situations(name: str) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from agentkit.adapters.replay import read_made_up
 from agentkit.adapters.telling import tell_answer
 from agentkit.conftest import Turn
+from agents.test_stdio_process import lives
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.acp import AcpAdapter
@@ -89,13 +90,6 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     made.adapter.close()
     if (tmp_path / "log").exists():
         assert [pid for pid in made.pids() if lives(pid)] == []
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def test_questions_are_asked_and_answered_as_ever(

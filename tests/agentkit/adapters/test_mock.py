@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from agentkit.conftest import MakeContext, Ran, Turn
+from agentkit.conftest import MakeContext, Turn
+from cli.ran import Ran
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses

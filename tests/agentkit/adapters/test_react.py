@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.adapters.test_llm import SCHEMA
 from agentkit.conftest import Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
@@ -13,11 +14,6 @@ from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.react import ReactAdapter
 from uwf_git.errors import BadUsage
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"words": {"type": "integer"}},
-    "required": ["words"],
-}
 DONE = {"tool": "submit_result", "args": {"content": "Three.", "meta": {"words": 3}}}
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import Ran, Turn
+from agentkit.conftest import Turn
+from cli.ran import Ran
 
 from uwf_git.agentkit.adapters.shell import parse_shell_arguments
 from uwf_git.errors import BadUsage

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from agentkit.adapters.test_loop import SCHEMA
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
 from uwf_git.agentkit.adapter import AskFailed
@@ -11,11 +12,6 @@ from uwf_git.agentkit.ladder import WantedObject
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
 from uwf_git.agentkit.llm.model import SUBMIT, RequestRefused, ask_for_object
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}, "why": {"type": "string"}},
-    "required": ["ok"],
-}
 WANTED = WantedObject(SCHEMA, "Hand it in.", "Guide.")
 HI = ModelRequest((UserMessage("hi"),), "System.")
 NO = Odd(400, {"error": {"message": "not supported"}})

@@ -3,7 +3,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Ran, Turn
+from agentkit.conftest import MakeContext, Turn
+from cli.ran import Ran
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.playing import build_question, option

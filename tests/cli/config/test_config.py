@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 
 from cli.program import Uwf
@@ -10,15 +9,6 @@ def test_what_is_not_set_and_what_is_no_setting(uwf: Uwf) -> None:
     assert uwf("config", "get", "user.name").status == 2
 
 
-def test_setting_is_git_s_own(uwf: Uwf, git: Callable[..., str]) -> None:
-    value = ' "a" # ; \\ b'
-
-    assert uwf.json("config", "set", "agent", f"x {value}")["value"] == f"x {value}"
-
-    read = git("config", "uwf.agent", cwd=Path(str(uwf.session.repo)))
-    assert read == f"x {value}\n"
-
-
 def test_wrong_setting_is_refused_and_changes_nothing(uwf: Uwf) -> None:
     for words, status, said in [
         (["nothing", "x"], 2, "there is no setting nothing"),
@@ -26,6 +16,7 @@ def test_wrong_setting_is_refused_and_changes_nothing(uwf: Uwf) -> None:
         (["store", "maybe"], 2, "uwf.store cannot be 'maybe'"),
         (["agent", "'x"], 1, "no closing quotation"),
         (["agent", "\udcff"], 1, "the value is not UTF-8 text"),
+        (["uwf.format", "xml"], 2, "hint: it is json, yaml or text"),
         (["agent"], 2, "missing argument 'VALUE'"),
     ]:
         config = Path(f"{uwf.session.repo}/config")
@@ -36,11 +27,3 @@ def test_wrong_setting_is_refused_and_changes_nothing(uwf: Uwf) -> None:
         assert (ran.status, ran.out) == (status, "")
         assert said in ran.err
         assert config.read_text() == before
-
-
-def test_format_is_one_that_exists(uwf: Uwf) -> None:
-    assert uwf("config", "set", "format", "yaml").status == 0
-    refused = uwf("config", "set", "uwf.format", "xml")
-
-    assert refused.status == 2
-    assert "hint: it is json, yaml or text" in refused.err

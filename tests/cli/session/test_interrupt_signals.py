@@ -3,13 +3,34 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from agents.test_stdio_process import lives
 from cli.program import Uwf
-from cli.test_run import STUBBORN, lives, wait_for
 
 from uwf_git.cli.caller import sigterm_as_interrupt
+
+STUBBORN = """\
+trap 'touch asked' TERM
+(trap '' TERM; echo $$ >>pids; while :; do sleep 60; done) &
+echo $! >>pids
+echo $$ >>pids
+echo "partly done"
+touch begun
+while :; do sleep 60 & wait; done
+"""
+
+
+def wait_for(path: Path, engine: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert engine.poll() is None
+        assert time.monotonic() < deadline, f"nobody made {path.name}"
+        time.sleep(0.01)
+
 
 ASKED = [signal.SIGTERM, signal.SIGHUP]
 
@@ -50,7 +71,7 @@ def engine(uwf: Uwf, *words: str, terminal: int | None = None) -> "subprocess.Po
 def left(uwf: Uwf) -> tuple[str, str]:
     """Return the thread's status and the error of its last attempt; no process may be left."""
     pids = (uwf.place / "pids").read_text().split()
-    assert [pid for pid in pids if lives(pid)] == []
+    assert [pid for pid in pids if lives(int(pid))] == []
     assert uwf.json("ps") == []
     [row] = uwf.json("thread", "list")
     shown = uwf.json("thread", "show", row["thread"])

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, says
+from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -126,15 +126,3 @@ def test_setting_that_the_store_does_not_have_cannot_be_trusted(world: World) ->
         trust(world.store, AgentSelection(setting="gpg.program"))
     with refuses("nobody-meant"):
         trust(world.store, AgentSelection(setting="gpg.program", stored=True))
-
-
-def test_thread_that_lost_its_trust_is_not_stepped_until_it_is_trusted_again(world: World) -> None:
-    thread = world.begun()
-    play = says({"text": "x"})
-    untrust(world.store, AgentSelection("nobody"))
-    world.reopen()
-    with refuses("agent-not-trusted"):
-        world.step(thread, play)
-
-    assert trust(world.store, AgentSelection(thread=thread)) == [{"command": "nobody"}]
-    assert world.step(thread, play).role == "writer"

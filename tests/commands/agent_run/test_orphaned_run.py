@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from commands.at_work import (
     AtWork,
     at_work,
     begin,
-    end_all,
     pids,
     wait_for,
 )
@@ -38,10 +36,7 @@ SAID = "echo 'half of it'; echo 'so far' >&2\n"
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def left_alone(world: World, script: str, *, timeout_s: float | None = None) -> AtWork:

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 from commands.at_work import (
@@ -12,7 +11,6 @@ from commands.at_work import (
     RESULT,
     AtWork,
     begin,
-    end_all,
     is_alive,
     pids,
     wait_until_gone,
@@ -47,10 +45,7 @@ echo half
 POLITE = f"finish() {{ {RESULT} exit 0; }}; trap finish TERM; {BEGUN}{HANG}"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def timed_pause(at: AtWork, reason: str = "it went astray") -> None:
@@ -191,22 +186,6 @@ def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_n
     at.check_whole()
 
 
-def test_thread_that_is_paused_can_be_paused_at_once_as_well(world: World) -> None:
-    at = begin(world, OBEDIENT)
-    pause_thread(world.store, world.caller, at.thread, reason="after this step")
-    assert at.living()
-
-    timed_pause(at, "no, now")
-
-    assert at.living() == []
-    at.finish()
-    assert [at.snapshot().record.event, at.snapshot().record.status] == ["attempt", "paused"]
-    assert at.attempt()["error"] == {
-        "kind": "interrupted",
-        "message": "it was stopped: no, now",
-    }
-
-
 def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
     """A plain `git push` moves a thread without its lock."""
     at = begin(world, OBEDIENT)
@@ -308,14 +287,20 @@ def test_engine_that_is_stopped_is_named_at_once(world: World) -> None:
     assert at.finish()[0] == 130
 
 
-def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(world: World) -> None:
+# White space is no reason.
+@pytest.mark.parametrize(
+    ("reason", "told"), [("no, now", "no, now"), (" ", "the thread was paused")]
+)
+def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(
+    reason: str, told: str, world: World
+) -> None:
     at = begin(world, OBEDIENT)
-
     pause_thread(world.store, world.caller, at.thread)
     assert at.living() == pids(world) != []
 
-    pause_thread(world.store, world.caller, at.thread, now=True, reason=" ")
+    timed_pause(at, reason)
+
     assert at.living() == []
     at.finish()
-    # White space is no reason.
-    assert at.attempt()["error"]["message"].endswith(": the thread was paused")
+    assert [at.snapshot().record.event, at.snapshot().record.status] == ["attempt", "paused"]
+    assert at.attempt()["error"] == {"kind": "interrupted", "message": f"it was stopped: {told}"}

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from commands.forging import troubles
-from commands.world import DEMO, World, content_player, fails, read_thread, says
+from commands.verify.test_amend import LONGER
+from commands.world import World, content_player, fails, read_thread, says
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -23,13 +24,6 @@ from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy
 from uwf_git.store.trust import is_trusted, untrust_agents
 
-LONGER = (
-    DEMO.replace("name: demo", "name: longer")
-    .replace(
-        "{to: $END}", "{to: editor}\n    - from: editor\n      transitions:\n        - {to: $END}"
-    )
-    .replace("moderator:", "  editor: {systemPrompt: Edit.}\nmoderator:")
-)
 SHORTER = (
     "name: shorter\nroles: {checker: }\nmoderator:\n- {from: $START, to: checker}\n"
     "- {from: checker, to: $END}\n"

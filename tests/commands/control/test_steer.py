@@ -1,13 +1,12 @@
 """Steering is recorded at once, also during a step; the step that ends later comes after it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from commands.at_work import BEGUN, RESULT, AtWork, begin, wait_until_gone
 from commands.crowd import at_once
 from commands.forging import messages
-from commands.sharing import Site, another, make_hub, share
+from commands.sharing import Site
 from commands.world import World, content_player, fails, replied
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, steer_thread
@@ -214,15 +213,6 @@ def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: 
     assert (world.place / "runs").read_text() == "run\n"
     world.reopen()
     assert events(world, at.thread) == ["start", "pause", "resume", "step"]
-
-
-@pytest.fixture
-def sites(world: World, tmp_path: Path) -> tuple[Site, Site, ThreadId]:
-    """Return two stores that have one thread of one step, shared by a hub."""
-    hub = make_hub(tmp_path)
-    site, thread = share(world, str(hub))
-    site.push()
-    return site, another(world, str(hub)), thread
 
 
 def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from commands.inspect.test_shared_step import fork
 from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
@@ -17,7 +18,6 @@ from uwf_git.commands.control.steer import (
 from uwf_git.commands.inspect.read import diff_threads, render_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
@@ -160,11 +160,6 @@ def headings(world: World, thread: str, **asked: int) -> list[str]:
     """Return the headings of a thread's events."""
     told = read_thread(world.store, thread, **asked)
     return [line for line in told.splitlines() if line.startswith("## ")]
-
-
-def fork(world: World, thread: str, at: str) -> ThreadId:
-    request = ForkRequest(thread, at)
-    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
 
 def diffed(world: World, one: str, other: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.inspect.test_shared_step import fork
 from commands.world import World, says
 from store.loose import lose
 
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.inspect.read import SearchRequest, search_threads
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 
 
@@ -20,11 +20,6 @@ def rows(world: World, words: str, **asked: Any) -> list[dict[str, Any]]:
 def places(world: World, words: str, **asked: Any) -> list[tuple[str, int, str]]:
     """Return thread, step and field of each row."""
     return [(row["thread"], row["step"], row["field"]) for row in rows(world, words, **asked)]
-
-
-def fork(world: World, thread: str, at: str | None = None) -> ThreadId:
-    request = ForkRequest(thread, at)
-    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import pytest
 from commands.killed import copy_of
-from commands.sharing import Site, another, make_hub, share
+from commands.sharing import Site
 from commands.world import World
 from refusing import is_refused
 from store.killing import dies_at, moments_of
@@ -17,15 +16,6 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
 
 Sites = tuple[Site, Site, ThreadId]
-
-
-@pytest.fixture
-def sites(world: World, tmp_path: Path) -> Sites:
-    """Return two stores that have one thread of one step, shared by a hub."""
-    hub = str(make_hub(tmp_path))
-    site, thread = share(world, hub)
-    site.push()
-    return site, another(world, hub), thread
 
 
 def part(sites: Sites, *, ended: bool = False) -> tuple[Oid, Oid]:

@@ -3,13 +3,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.lifecycle.test_removal_plan import remove
 from commands.world import World, read_thread
 from refusing import refuses
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock
@@ -28,11 +29,6 @@ def ended(world: World) -> ThreadId:
     world.step(thread)
     kill_thread(world.store, world.caller, thread)
     return thread
-
-
-def remove(world: World, *threads: str) -> list[Removed]:
-    plan = plan_removals(world.store, threads)
-    return [remove_thread(world.store, world.caller, removal) for removal in plan]
 
 
 def left(world: World, thread: str, git: Git) -> list[str]:

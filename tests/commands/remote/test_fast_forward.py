@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from commands.flows import split_checks
-from commands.sharing import Site, another, hub, make_hub, share
+from commands.sharing import Site, another, hub
 from commands.world import World, fails
 from refusing import refuses
 
@@ -35,15 +35,6 @@ moderator:
   - {from: checker, to: doc-writer, when: meta.ok}
   - {from: doc-writer, to: $END}
 """
-
-
-@pytest.fixture
-def sites(world: World, tmp_path: Path) -> tuple[Site, Site, ThreadId]:
-    """Return two stores that have one thread, shared by a hub."""
-    hub = str(make_hub(tmp_path))
-    site, thread = share(world, hub)
-    site.push()
-    return site, another(world, hub), thread
 
 
 def track(site: Site, other: Site, thread: ThreadId) -> None:

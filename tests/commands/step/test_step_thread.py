@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from commands.drive.test_drive_branches import wide
-from commands.flows import CHECKS, Split, plays, split_checks, split_files
+from commands.flows import CHECKS, plays, split_checks, split_files
 from commands.world import DEMO, World, content_player, fails, says
 from fresh_store import fresh_store
-from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.caller import Caller
@@ -26,27 +25,8 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.gc.packing import MOST_PACKS
-from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
-
-
-def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).commit.oid
-    config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
-    world.store = world.store._replace(config=config)
-    played: list[Turn] = []
-
-    def play(turn: Turn) -> Played:
-        played.append(turn)
-        return content_player(turn)
-
-    with refuses("cannot-sign"):
-        world.step(thread, play, command="library")
-
-    assert played == []
-    assert world.snapshot(thread).commit.oid == before
 
 
 @pytest.mark.parametrize(
@@ -134,12 +114,6 @@ def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"
 )
-
-
-@pytest.fixture
-def split(world: World) -> Split:
-    """Return a thread that has split in two; its branches have begun."""
-    return split_checks(world)
 
 
 def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import branches, script
-from commands.flows import CHECKS, Split, plays, split_checks
+from commands.flows import CHECKS, Split, plays
 from commands.world import World, content_player
 from refusing import refuses
 
@@ -68,12 +68,6 @@ def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(
     assert caught.value.exit_status == 1
     assert hint in (caught.value.hint or "")
     assert caught.value.facts["status"] == status
-
-
-@pytest.fixture
-def split(world: World) -> Split:
-    """Return a thread that has split in two; its branches have begun."""
-    return split_checks(world)
 
 
 def test_a_branch_that_was_joined_goes_on_no_more(split: Split) -> None:

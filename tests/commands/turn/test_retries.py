@@ -1,6 +1,7 @@
 """How often an agent that failed is tried again, and how soon."""
 
 import pytest
+from commands.step.test_kept import configure
 from commands.world import DEMO, World, fails
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,18 +11,13 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.rules import RetryRules, read_retry
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import GitConfig, set_config
+from uwf_git.store.git.config import GitConfig
 
 PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"
 
 
 def config(**values: str) -> GitConfig:
     return GitConfig({f"uwf.{name}": [value] for name, value in values.items()})
-
-
-def configure(world: World, name: str, value: str) -> None:
-    set_config(f"{world.store.path}/config", name, value)
-    world.reopen()
 
 
 def begun(world: World, source: str) -> ThreadId:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from commands.at_work import newest_attempt
 from commands.flows import plays, split_checks
-from commands.step.test_played_roles import INNER, MIDDLE, OUTER
+from commands.step.test_played_roles import begun
 from commands.world import World, content_player
 from refusing import refuses
 
@@ -17,12 +17,6 @@ from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
-
-
-def begun(world: World) -> ThreadId:
-    for source in (INNER, MIDDLE):
-        world.put(source)
-    return world.begun(OUTER)
 
 
 def test_the_roles_are_those_of_all_workflows_inside(world: World) -> None:

@@ -12,7 +12,6 @@ from commands.flows import (
     move,
     plays,
     put,
-    split_checks,
     split_files,
     tell,
 )
@@ -41,12 +40,6 @@ from uwf_git.store.nodes.tree import encode_node
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-
-@pytest.fixture
-def split(world: World) -> Split:
-    """Return a thread that has split in two; its branches have begun."""
-    return split_checks(world)
 
 
 def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:

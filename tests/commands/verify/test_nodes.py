@@ -117,11 +117,21 @@ def test_payload_of_500_levels_is_no_trouble(store: Store, story: Story) -> None
     assert messages(store) == []
 
 
-def test_invalid_step_is_reported(store: Store, story: Story) -> None:
-    step = build_node(STEP, {"role": "writer"}, timestamp=0)
-    forge(store, REF, {-1: brings(store, step)})
+@pytest.mark.parametrize(
+    ("type_", "told"),
+    [
+        (STEP, "says that it is a StepNode, and is not"),
+        (NOWHERE, f"refers to its type {NOWHERE}, which is not in the same commit"),
+        (WORKFLOW.hash, f"has the type {WORKFLOW.hash}, which is no schema"),
+    ],
+)
+def test_node_that_is_not_of_its_type_is_reported(
+    type_: NodeHash, told: str, store: Store, story: Story
+) -> None:
+    lone = build_node(type_, {"role": "writer"}, timestamp=0)
+    forge(store, REF, {-1: brings(store, lone)})
 
-    assert messages(store) == [f"node {step.hash} says that it is a StepNode, and is not"]
+    assert messages(store) == [f"node {lone.hash} {told}"]
 
 
 def test_reference_to_a_missing_node_is_reported(store: Store, story: Story) -> None:
@@ -147,22 +157,6 @@ def test_reference_to_another_kind_of_node_is_reported(store: Store, story: Stor
         f"node {step.hash} {told} AgentConfig belongs",
         f"node {role_node.hash} {told} JSON Schema belongs",
     }
-
-
-def test_missing_type_is_reported(store: Store, story: Story) -> None:
-    lone = build_node(NOWHERE, {"a": 1}, timestamp=0)
-    forge(store, REF, {-1: brings(store, lone)})
-
-    told = f"node {lone.hash} refers to its type {NOWHERE}, which is not in the same commit"
-    assert messages(store) == [told]
-
-
-def test_type_that_is_no_schema_is_reported(store: Store, story: Story) -> None:
-    head = story.snapshot.record.node
-    lone = build_node(head, {"a": 1}, timestamp=0)
-    forge(store, REF, {-1: brings(store, lone)})
-
-    assert messages(store) == [f"node {lone.hash} has the type {head}, which is no schema"]
 
 
 def test_payload_that_breaks_its_schema_is_reported_with_the_place(

@@ -97,15 +97,6 @@ def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["nope", "", "refs/heads/main", "refs/threads/x", "refs/workflows/nope", "refs/uwf/kept/x/y"],
-)
-def test_name_of_nothing_is_refused(text: str, world: World, threads: list[ThreadId]) -> None:
-    with refuses("no-such-ref", match="there is no thread, workflow or ref"):
-        find_targets(world.store, [text])
-
-
 def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:
     with pytest.raises(NoSuchThread):
         find_targets(world.store, ["7"])

@@ -182,7 +182,6 @@ def test_work_is_kept_when_its_commit_cannot_be_signed(
     assert not Path(world.store.local_path("run", thread)).exists()
 
 
-@needs_ssh
 def test_agent_does_not_start_when_its_work_could_not_be_signed(
     world: World, tmp_path: Path
 ) -> None:

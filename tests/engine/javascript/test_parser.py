@@ -1,10 +1,8 @@
 """What is refused of a text before there is data, with the character."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from uwf_git.engine.javascript.parser import LEVELS, Constant, Node, children, parse_expression
+from uwf_git.engine.javascript.parser import LEVELS, parse_expression
 from uwf_git.engine.javascript.values import SOURCE_BYTES, ExpressionFailed
 
 NAMES = {"state", "iteration", "prompt", "depth"}
@@ -80,13 +78,3 @@ def test_the_length_is_limited_in_bytes() -> None:
         parse_expression("'" + "é" * (SOURCE_BYTES // 2) + "'")
     with pytest.raises(ExpressionFailed, match="longer than 16384 bytes"):
         parse_expression(" " * SOURCE_BYTES + "1")
-
-
-# The tree: immutable, and walked whole.
-
-
-def _constants(node: Node) -> Iterator[object]:
-    if isinstance(node, Constant):
-        yield node.value
-    for child in children(node):
-        yield from _constants(child)

@@ -1,17 +1,19 @@
 import itertools
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.object_store import DiskObjectStore
-from dulwich.objects import Blob, Commit, ShaFile, Tree
+from dulwich.objects import Blob, ShaFile
 from dulwich.pack import load_pack_index
 from hypothesis import given
 from hypothesis import strategies as st
 from store.conftest import Git
 from store.killing import dies_at, in_child
+from store.test_power_loss import history
 
 from uwf_git.store.objects.pack_file import PackFolder
 from uwf_git.store.objects.pack_writer import (
@@ -33,24 +35,12 @@ def folder_of(store: Store) -> Path:
     return Path(store.path, "objects", "pack")
 
 
-def some() -> list[ShaFile]:
-    """Return a blob, a tree and a commit."""
-    blob, tree, commit = Blob.from_string(b"content"), Tree(), Commit()
-    tree[b"file"] = (0o100644, blob.id)
-    commit.tree = tree.id
-    commit.author = commit.committer = b"a <b@c>"
-    commit.author_time = commit.commit_time = 1
-    commit.author_timezone = commit.commit_timezone = 0
-    commit.message = b"message\n"
-    return [blob, tree, commit]
-
-
-def entries_of(objects: list[ShaFile]) -> list[Entry]:
+def entries_of(objects: Sequence[ShaFile]) -> list[Entry]:
     return [build_entry(obj) for obj in objects]
 
 
 def test_git_and_dulwich_and_we_read_the_pack(store: Store, git: Git) -> None:
-    objects = some()
+    objects = history()
     new = write_pack(os.fspath(folder_of(store)), entries_of(objects), FAST, keep=False)
     git("verify-pack", new.path + ".idx", cwd=Path(store.path))
     git("fsck", "--strict", cwd=Path(store.path))
@@ -78,7 +68,7 @@ def test_what_was_written_is_read_back(
 
 
 def test_equal_packs_have_names_of_their_own(tmp_path: Path) -> None:
-    entries = entries_of(some())
+    entries = entries_of(history())
     first, second = (write_pack(str(tmp_path), entries, FAST, keep=True) for _ in range(2))
     assert first.path != second.path
     assert Path(first.path + ".pack").read_bytes() == Path(second.path + ".pack").read_bytes()
@@ -95,7 +85,7 @@ def test_keep_is_there_before_the_pack_has_its_name(
         rename(old, new)
 
     monkeypatch.setattr(os, "replace", noted)
-    new = write_pack(str(tmp_path), entries_of(some()), FAST, keep=True)
+    new = write_pack(str(tmp_path), entries_of(history()), FAST, keep=True)
     assert seen == [(".pack", True), (".idx", True)]
     assert new.keep is not None
     new.keep.release()
@@ -119,7 +109,7 @@ def test_files_that_prune_took_are_written_again(
         rename(old, new)
 
     monkeypatch.setattr(os, "replace", prune_first)
-    objects = some()
+    objects = history()
     new = write_pack(str(folder_of(store)), entries_of(objects), FAST, keep=True)
     assert PackFolder(str(folder_of(store))).find(objects[0].id) is not None
     assert sorted(path.suffix for path in folder_of(store).iterdir()) == [".idx", ".keep", ".pack"]
@@ -128,7 +118,7 @@ def test_files_that_prune_took_are_written_again(
 
 def test_object_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="twice"):
-        write_pack(str(tmp_path), entries_of([*some(), *some()]), FAST, keep=True)
+        write_pack(str(tmp_path), entries_of([*history(), *history()]), FAST, keep=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -136,7 +126,7 @@ def test_object_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 def test_group_reads_the_packs_of_a_shared_store(tmp_path: Path, mode: int, *, share: bool) -> None:
     before = os.umask(0o077)
     try:
-        write_pack(str(tmp_path), entries_of(some()), PackRights(share=share), keep=False)
+        write_pack(str(tmp_path), entries_of(history()), PackRights(share=share), keep=False)
     finally:
         os.umask(before)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {mode}

@@ -1,9 +1,8 @@
 """The fixtures of the page's server: a small world, a site over it, and one process a module."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from commands.world import World, make_world
@@ -17,12 +16,6 @@ from uwf_git.library.players import StepMemory
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.site import LiveLogs, Site, Stories
-
-
-@pytest.fixture
-def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
-    """Return an empty store, and a caller in a directory beside it."""
-    return make_world(tmp_path, clock, thread_ids)
 
 
 @pytest.fixture

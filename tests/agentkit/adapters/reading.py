@@ -1,5 +1,0 @@
-"""Made-up runs that no adapter of its own reads."""
-
-from pathlib import Path
-
-NOWHERE = Path("/nowhere")
