@@ -150,7 +150,7 @@ def test_no_push_takes_longer_than_a_day() -> None:
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1.5m", "5 k", "5kb", "9" * 16, "\u0665"])
 @pytest.mark.parametrize("name", ["maxBlobSize", "receiveTimeout"])
 def test_value_that_is_not_a_number_is_an_error(name: str, text: str) -> None:
-    with refuses("bad-receive-limit", match=rf"uwf\.{name} is .* of the receiving store"):
+    with refuses("bad-receive-limit", match=rf"uwf\.{name} is .*, not a number"):
         limits(**{name: text})
 
 

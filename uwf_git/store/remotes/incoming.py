@@ -129,9 +129,9 @@ def _read(config: GitConfig, name: str, default: int) -> int:
     size = parse_size(value)
     if size is None:
         raise Refused(
-            f"{name} is {value[:40]!r} in the git config of the receiving store, not a number",
+            f"{name} is {value[:40]!r}, not a number such as 500 or 32m",
             code="bad-receive-limit",
-            hint=f"set it there to a number, such as 500 or 32m: `git config {name} NUMBER`",
+            hint=f"set it in the store that receives: `git config {name} NUMBER`",
             setting=name,
         )
     return size
