@@ -1,9 +1,14 @@
 """Executors by their address."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands.fleet.machines import PLAIN, Field
+
+from uwf_git.commands.fleet.executors import DaskExecutor
+from uwf_git.commands.fleet.shared_drive import Job, run_thread
 
 
 def test_a_scheduler_elsewhere_needs_tls(field: Field) -> None:
@@ -34,6 +39,29 @@ def test_an_executor_that_has_ended_is_told(field: Field) -> None:
         _out, err = process.communicate()
     assert process.returncode == 1
     assert "takes no more tasks: gone" in err
+
+
+class _Lost:
+    """A client of Dask, and its only task, whose result cannot be had any more."""
+
+    status = "finished"
+
+    def scheduler_info(self, **_words: int) -> dict[str, Any]:
+        return {"workers": {}}
+
+    def submit(self, *_words: Any, **_more: Any) -> "_Lost":
+        return self
+
+    def add_done_callback(self, tell: Callable[["_Lost"], None]) -> None:
+        tell(self)
+
+    def result(self) -> None:
+        raise OSError("the connection is gone")
+
+
+def test_a_task_whose_result_cannot_be_had_is_over() -> None:
+    told = DaskExecutor(_Lost()).submit(run_thread, Job("hub", "thread", 3, 1))
+    assert isinstance(told.exception(timeout=0), OSError)
 
 
 def test_the_steps_of_a_machine_that_was_silent_for_a_while_count(field: Field) -> None:

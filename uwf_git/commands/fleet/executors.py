@@ -129,11 +129,15 @@ class DaskExecutor:
             self._sent.pop(told, None)
             if not told.set_running_or_notify_cancel():
                 return
-            if ended.status == "finished":
+            if ended.status not in {"finished", "error"}:
+                told.set_exception(CancelledError("the scheduler lost the task"))
+                return
+            try:
                 done, self._last[job.thread] = ended.result()
-                told.set_result(done)
+            except Exception as error:  # noqa: BLE001 (the driver asks what became of the task)
+                told.set_exception(error)
             else:
-                told.set_exception(ended.exception() if ended.status == "error" else _LOST)
+                told.set_result(done)
 
         sent.add_done_callback(tell)
         return told
@@ -158,6 +162,3 @@ def _run_there(function: Callable[[Job], Done], job: Job) -> tuple[Done, str]:
     from distributed import get_worker  # noqa: PLC0415 (an extra)
 
     return function(job), get_worker().address
-
-
-_LOST = CancelledError("the scheduler lost the task")
