@@ -280,14 +280,16 @@ class Drive:
         """Return why no step can be taken, or wait until a step can be taken."""
         snapshot = self._snapshot()
         status = snapshot.record.status
+        if status == "ready":
+            # It became ready since the step was refused.
+            return None
         if status == "waiting" and self.request.wait:
             waiting = snapshot.get_present().waiting
             if waiting is not None and waiting.until is not None:
                 return self._wait_for_limit(None)
         if status == "paused" or status == "failed" or status == "waiting":  # noqa: PLR1714 (mypy narrows this way only)
             return self._stopped_unless_first(status, error)
-        # It became ready, or has ended, since the step was refused.
-        return None
+        raise error
 
     def _wait_for_limit(self, failure: TurnFailed | None) -> Driven | None:
         """Sleep until the limit ends that an agent hit, or stop the drive."""
@@ -334,7 +336,7 @@ class Drive:
         self.has_begun = True
         self.stopped_turns += 1
         record = self._snapshot().record
-        if record.status in ENDED:
+        if record.status in {"completed", "killed"}:
             return self.ended()
         if record.status == "paused":
             return self.stop("paused")
@@ -430,9 +432,8 @@ class _BranchDrive:
         if drive.read_status() in {"paused", *ENDED}:
             # It was steered meanwhile, which stopped its branches: the drive finds that.
             return None
-        grave = [each for each in stops if each.stopped != "max-steps"]
-        if grave:
-            return self._tell(grave)
+        if any(each.stopped != "max-steps" for each in stops):
+            return self._tell(stops)
         if drive.is_at_max_steps():
             return drive.stop("max-steps")
         if self._is_idle:
@@ -605,12 +606,17 @@ class _BranchDrive:
 
     def _tell(self, stops: list[_Stop]) -> Driven:
         """Return why the drive ends, by the gravest of the reasons of its branches."""
-        found = min(stops, key=lambda each: _GRAVEST.index(each.stopped))
-        if found.error is not None:
-            raise found.error
-        inner = self._driven[found.thread]
-        told = self._drive.stop(inner.stopped, failure=inner.failure)
-        return told._replace(waiting=inner.waiting)
+        drive = self._drive
+        for stopped in _GRAVEST:
+            found = next((each for each in stops if each.stopped == stopped), None)
+            if found is None:
+                continue
+            if found.error is not None:
+                raise found.error
+            inner = self._driven[found.thread]
+            told = drive.stop(inner.stopped, failure=inner.failure)
+            return told._replace(waiting=inner.waiting)
+        return drive.stop("max-steps")
 
     def _has_ended(self, thread: ThreadId) -> bool:
         return get_head(self._store, thread).archived
