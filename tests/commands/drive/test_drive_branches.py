@@ -9,6 +9,7 @@ from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
@@ -142,6 +143,14 @@ def test_a_loser_that_waits_for_a_person_holds_nobody(world: World) -> None:
     driven, done = drive(world, thread, script())
 
     assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
+
+
+def test_branches_that_wait_for_a_person_end_every_drive(world: World) -> None:
+    thread = world.begun(wide(1, passes=1) + "agentOverrides: {w0: human}\n")
+
+    assert drive(world, thread, script())[0].stopped == "waiting"
+    with pytest.raises(ThreadNotReady, match="waits for a person"):
+        drive(world, thread, script())
 
 
 def test_a_branch_of_another_drive_is_left_to_it(world: World) -> None:
