@@ -39,6 +39,7 @@ def parse_json_text(text: str, name: str) -> Any:
     try:
         return parse_strict_json(text)
     except BadJson as error:
+        # It is JSON, of a value that no node holds, which has an error of its own.
         if isinstance(error.__cause__, NotCanonical):
             raise error.__cause__ from None
         raise not_json(name, error.problem) from None

@@ -91,6 +91,7 @@ class Project(NamedTuple):
     def prepare(self) -> None:
         """Make the clone, and bring its files to where the thread stands at the project."""
         with self._locked():
+            # Each time: git makes whole what a kill has cut short.
             self._git("/", "init", "-q", "--bare", self._mirror)
             there = self._git(self._mirror, "ls-remote", self.url).split("\n")
             refs = dict(line.split("\t")[::-1] for line in there if "\t" in line)

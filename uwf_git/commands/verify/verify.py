@@ -19,7 +19,7 @@ from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.worktree.chain import Made, find_chain
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
-from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.lookup.lookup import CAS, NODES_REF
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef, list_refs
@@ -70,8 +70,8 @@ def find_targets(store: Store, texts: list[str]) -> list[Target]:
 def _all(store: Store) -> Iterator[Target]:
     for name, tip in _listed(store, WORKFLOWS):
         yield Target("workflow", WORKFLOWS + name, name, tip)
-    for name, tip in _listed(store, _CAS):
-        if _CAS + name == NODES_REF:
+    for name, tip in _listed(store, CAS):
+        if CAS + name == NODES_REF:
             yield Target("nodes", NODES_REF, NODES_REF, tip)
     threads = [
         Target(kind, prefix + name, name, tip)
@@ -87,7 +87,6 @@ def _all(store: Store) -> Iterator[Target]:
 
 
 _THREADS: tuple[tuple[TargetKind, str], ...] = (("archive", ARCHIVE), ("active", ACTIVE))
-_CAS = "refs/cas/"
 
 
 def _listed(store: Store, prefix: str) -> Iterator[tuple[str, Oid | None]]:
@@ -104,7 +103,8 @@ def _listed(store: Store, prefix: str) -> Iterator[tuple[str, Oid | None]]:
 
 def _meant(store: Store, text: str, every: list[Target]) -> list[Target]:
     name = unicodedata.normalize("NFC", text)
-    found = [each for each in every if each.ref in {name, WORKFLOWS + name}]
+    refs = {name, WORKFLOWS + name}
+    found = [each for each in every if each.ref in refs]
     if not found and not name.startswith("refs/"):
         with suppress(NotAThreadId):
             thread = resolve_thread(store, text)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 # refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree (FORMAT.md, "Refs").
 
-NODES_REF = "refs/cas/nodes"
+CAS = "refs/cas/"
+NODES_REF = f"{CAS}nodes"
 
 _MOST_TRIES = 20
 
@@ -155,7 +156,6 @@ def keeps_versions(ref: str) -> bool:
 # missed. A ref that holds no object id is left out. Source: gitrepository-layout(5),
 # git-pack-refs(1).
 
-_CAS = "refs/cas/"
 _BELOW = (WORKFLOWS, ACTIVE, ARCHIVE)
 
 
@@ -170,7 +170,7 @@ def list_root_refs(store: Store) -> Iterator[str]:
 
 def list_loose_roots(store: Store) -> Iterator[tuple[str, Oid]]:
     """List the loose root refs and their values, in the order of `list_root_refs`."""
-    for prefix in (_CAS, *_BELOW):
+    for prefix in (CAS, *_BELOW):
         for name, oid in sorted(read_loose_refs(store.path, prefix).items(), reverse=True):
             if oid is not None and is_root_ref(prefix + name):
                 yield prefix + name, oid
