@@ -58,6 +58,25 @@ def test_agents_of_a_thread_mean_the_files_of_its_work_directory(world: World) -
     assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
 
 
+def test_agents_and_checks_of_workflows_inside_are_selected_as_well(world: World) -> None:
+    played = "{digger: {description: Digs., checks: [look]}, filler: {description: Fills.}}"
+    path = "[{from: $START, to: digger}, {from: digger, to: filler}, {from: filler, to: $END}]"
+    world.put(
+        "name: inner\ndefaultAgent: dig\nagentOverrides: {filler: fill}\n"
+        f"roles: {played}\nmoderator: {path}\n"
+    )
+    world.put(
+        "name: outer\ndefaultAgent: lead\nroles: {builder: {workflow: inner}}\n"
+        "moderator: [{from: $START, to: builder}, {from: builder, to: $END}]\n"
+    )
+    of_workflow = select_agents(world.store, AgentSelection(workflow="outer"))
+    assert [agent["command"] for agent in of_workflow] == ["lead", "dig", "fill", "look"]
+
+    thread = world.start("filler=other", workflow="outer")
+    of_thread = select_agents(world.store, AgentSelection(thread=thread))
+    assert [agent["command"] for agent in of_thread] == ["other", "dig", "look"]
+
+
 def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
     world.put(WITH_AGENTS)
     trust(world.store, AgentSelection("strict"))

@@ -4,19 +4,23 @@ The trusted value is the printed value: the command with all its settings, in a 
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
+from uwf_git.commands.turn.bind_roles import find_played, read_played, walk_used
 from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.workflow import describe_check, parse_role
+from uwf_git.model.names import NodeHash
+from uwf_git.model.node import Node
+from uwf_git.model.workflow import Workflow, describe_check, parse_role
 from uwf_git.store.git.config import normal_name
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import get_role, get_typed, get_workflow, read_snapshot
+from uwf_git.store.threads.snapshot import get_typed, get_workflow, read_snapshot
 from uwf_git.store.trust import (
     Trusted,
     describe_command,
@@ -139,22 +143,27 @@ def _of_setting(store: Store, name: str) -> Agents:
 def _of_thread(store: Store, text: str) -> Agents:
     snapshot = read_snapshot(store, get_head(store, resolve_thread(store, text)).commit)
     present = snapshot.get_present()
-    bound = dict.fromkeys(present.binding.values())
-    roles = get_workflow(snapshot, present.workflow).roles.values()
-    checks = [check for name in roles for check in get_role(snapshot, name).checks]
-    return [
-        *(get_typed(snapshot, name, AGENT_CONFIG).payload for name in bound),
-        *map(describe_check, dict.fromkeys(checks)),
-    ]
+    workflow = get_workflow(snapshot, present.workflow)
+    bound = [get_typed(snapshot, name, AGENT_CONFIG).payload for name in present.binding.values()]
+    inner = read_played(snapshot, workflow).agent_overrides
+    played_by = workflow.roles.keys() | present.binding.keys()
+    kept = [agent for role, agent in inner.items() if role not in played_by]
+    return _without_doubles([*bound, *kept, *_list_checks(workflow, snapshot.get_node)])
 
 
 def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
     workflow, closure, *_ = find_workflow(store, selection.workflow or "", cwd=selection.cwd)
-    roles = [node for node in closure if node.hash in workflow.roles.values()]
-    checks = [describe_check(each) for node in roles for each in parse_role(node).checks]
-    named = [workflow.default_agent, *workflow.agent_overrides.values(), *checks]
-    found: Agents = []
-    for agent in named:
-        if agent is not None and agent not in found:
-            found.append(agent)
-    return found
+    played = find_played(workflow, closure)
+    checks = _list_checks(workflow, {node.hash: node for node in closure}.__getitem__)
+    named = [workflow.default_agent, *played.agent_overrides.values(), *checks]
+    return _without_doubles([agent for agent in named if agent is not None])
+
+
+def _list_checks(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Agents:
+    used = walk_used(workflow, read)
+    roles = [parse_role(read(name)) for each in used for name in each.roles.values()]
+    return [describe_check(command) for role in roles for command in role.checks]
+
+
+def _without_doubles(agents: Agents) -> Agents:
+    return [agent for at, agent in enumerate(agents) if agent not in agents[:at]]

@@ -371,7 +371,7 @@ def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()
 def _unite_played(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Workflow:
     roles: dict[str, NodeHash] = {}
     overrides: dict[str, dict[str, Any]] = {}
-    for each in _walk_used(workflow, read):
+    for each in walk_used(workflow, read):
         # The default agent of the outer workflow is everybody's.
         default = None if each is workflow else each.default_agent
         for role, name in each.roles.items():
@@ -384,7 +384,7 @@ def _unite_played(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Workf
     return workflow._replace(roles=roles, agent_overrides=overrides)
 
 
-def _walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
+def walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
     """Yield *workflow* and each workflow in it, by the nodes that *read* returns."""
     seen = {workflow.hash}
     waiting = [workflow]
@@ -406,7 +406,7 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
         return frozenset()
     workflow = get_workflow(snapshot, snapshot.record.workflow)
     roles: dict[str, NodeHash] = {}
-    for each in _walk_used(workflow, snapshot.get_node):
+    for each in walk_used(workflow, snapshot.get_node):
         roles = {**each.roles, **roles}
     everything = workflow._replace(roles=roles)
     if until is not None and until not in everything.roles:

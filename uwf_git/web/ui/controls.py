@@ -266,7 +266,7 @@ def _drive(task: TaskHandle) -> dict[str, Any] | None:
     if task.next == END:
         task.step()
         return None
-    begun = task.run_in_background()
+    begun = task.run_in_background(wait=True)
     return {"pid": begun.pid, "log": begun.log}
 
 
