@@ -28,12 +28,10 @@ from uwf_git.store.threads.heads import list_threads
 
 Action = Callable[[World], object]
 
-# Every fifth state is checked as `uwf verify` does, and each by git.
-_VERIFIED = 5
-
 _TEMPORARY = re.compile(r"\.?tmp_?[^/ ]*|(?<=pack-)[0-9a-f]{40}(?=\.)")
 _NUMBERS = re.compile(rb"\d+")
 _OBJECT_NAME = 38
+_INDEX = re.compile(r"(^|\.)index(\.part)?$")
 
 LATER_MS = START_MS + 1_000_000_000
 LONG_AGO_S = START_MS // 1000 - 100_000_000
@@ -46,7 +44,7 @@ def kill_everywhere(world: World, action: Action, again: Action, *, spare: int =
     *spare* may be missing at the end, when another process, which may live on, has a part in it.
     """
     moments = moments_of(partial(action, copy_of(world)))
-    checks = _Checks(world, again)
+    checks = _Checks(again)
     for number, moment in enumerate(moments, start=1):
         copy = copy_of(world)
         try:
@@ -57,39 +55,35 @@ def kill_everywhere(world: World, action: Action, again: Action, *, spare: int =
         except BaseException as error:
             error.add_note(f"killed before moment {number} of {len(moments)}: {moment}")
             raise
-    print(f"{len(moments)} kills, {len(checks.seen)} states")  # noqa: T201 - for `pytest -rA`
+    print(f"{len(moments)} kills, {checks.count} states")  # noqa: T201 - for `pytest -rA`
     return len(moments)
 
 
 class _Checks:
     """The checks after a kill, and the states of a store that have passed them."""
 
-    def __init__(self, world: World, again: Action) -> None:
-        self._before = refs_of(world.store)
+    def __init__(self, again: Action) -> None:
         self._again = again
         self._git_has_seen: set[str] = set()
-        self._is_verified: set[str] = set()
+        self._is_verified: list[dict[str, bytes]] = []
         self.seen: set[str] = set()
-        self._count = 0
+        self.count = 0
 
     def check(self, copy: World, *, is_last: bool, is_at_rest: bool) -> None:
         """Check what a kill left in *copy*, and after the command was done again."""
-        state = digest_of(copy.store.path) + digest_of(str(user_folder(copy.store)))
-        is_known = state in self.seen and is_at_rest
-        self.seen.add(state)
-        if is_known and not is_last:
-            return
-        self._count += 1
+        if is_at_rest and not is_last:
+            state = digest_of(copy.store.path) + digest_of(str(user_folder(copy.store)))
+            if state in self.seen:
+                return
+            self.seen.add(state)
+        self.count += 1
         copy.reopen()
         self._check_with_git(copy)
-        # What the refs reach is only ever added to: as long as they stay, so does the answer.
-        if refs_of(copy.store) != self._before:
-            self._verify(copy)
+        self._verify(copy)
         self._again(copy)
         check_swept(copy)
         self._check_with_git(copy)
-        if self._count % _VERIFIED == 1 or is_last:
-            self._verify(copy)
+        self._verify(copy)
 
     def _check_with_git(self, copy: World) -> None:
         state = digest_of(copy.store.path, only_git=True)
@@ -98,10 +92,12 @@ class _Checks:
             self._git_has_seen.add(state)
 
     def _verify(self, copy: World) -> None:
-        state = digest_of(copy.store.path)
-        if state not in self._is_verified:
+        # What the refs reach never changes, and git has just found all of it: while they stay, so
+        # does the answer.
+        refs = refs_of(copy.store)
+        if refs not in self._is_verified:
             assert find_troubles(copy.store) == ()
-            self._is_verified.add(state)
+            self._is_verified.append(refs)
 
 
 def digest_of(path: str, *, only_git: bool = False) -> str:
@@ -124,9 +120,12 @@ def digest_of(path: str, *, only_git: bool = False) -> str:
 
 
 def _digest_of_file(folder: str, name: str) -> str:
-    if len(name) == _OBJECT_NAME and not _TEMPORARY.search(name):
-        # Its name is the digest of its content, which git checks anew for each new size.
+    if _INDEX.search(name) or (len(name) == _OBJECT_NAME and not _TEMPORARY.search(name)):
+        # git writes the times of files into an index. The name of an object is the digest of its
+        # content, which git checks anew for each new size.
         return str(os.stat(f"{folder}/{name}").st_size)
+    if os.path.islink(f"{folder}/{name}"):
+        return os.readlink(f"{folder}/{name}")
     with open(f"{folder}/{name}", "rb") as file:
         content = file.read()
     if ".lock" in name or "locks" in folder or name.endswith(".keep"):

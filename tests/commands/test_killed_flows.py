@@ -6,7 +6,7 @@ Whoever makes them makes the same, so nothing of a killed engine has to be found
 from pathlib import Path
 
 import pytest
-from commands.flows import CHECKS, Split, assert_sound, plays, split_checks
+from commands.flows import CHECKS, Split, plays, split_checks
 from commands.killed import kill_everywhere, make_folders
 from commands.world import World
 
@@ -63,7 +63,6 @@ def test_a_split_killed_anywhere_is_made_once_or_not_at_all(world: World) -> Non
             step(copy, thread)
         made.add(copy.snapshot(thread).commit.oid)
         finish(copy, thread)
-        assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
     assert len(made) == 1
@@ -80,7 +79,6 @@ def test_branches_killed_anywhere_begin_once_and_take_each_step_once(world: Worl
         finish(copy, thread)
         assert state_of(copy, thread) == ("completed", 3)
         assert [state_of(copy, child) for child in children] == [("completed", 1)] * 2
-        assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 40
 
@@ -99,7 +97,6 @@ def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None
             step(copy, thread)
         made.add((copy.snapshot(thread).commit.oid, *tips_of(copy, thread)))
         finish(copy, thread)
-        assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
     assert len(made) == 1
@@ -120,7 +117,6 @@ def test_branches_killed_anywhere_have_each_agent_run_once(world: World) -> None
         finish(copy, thread, play)
         runs = Path(copy.store.path, "runs").read_text().split()
         assert sorted(runs) == ["closer", "coder", "reviewer", "tester"]
-        assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread, play), again, spare=6) > 80
 
@@ -154,7 +150,6 @@ def test_branches_in_a_loop_in_an_item_killed_anywhere(world: World, before: int
         finish(copy, thread)
         assert state_of(copy, item) == ("completed", 2)
         assert copy.snapshot(item).get_present().visits == {"coder": 2, "reviewer": 2}
-        assert_sound(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
 
@@ -188,7 +183,6 @@ def test_losers_killed_anywhere_are_ended_with_all_below(world: World) -> None:
         settle(copy)
         assert [state_of(copy, each)[0] for each in (loser, *children)] == ["killed"] * 3
         assert state_of(copy, thread)[0] == "ready"
-        assert_sound(copy, thread)
 
     make_folders(world, settle)
     assert kill_everywhere(world, settle, again) > 40

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from commands.killed import user_folder
+from commands.killed import digest_of, user_folder
 from commands.worktree.project import (
     PAIR,
     Git,
@@ -39,16 +39,21 @@ def kill_everywhere(world: World, action: Callable[[], object], after: Callable[
             shutil.copytree(copy, place, symlinks=True)
         world.reopen()
 
+    states: set[str] = set()
     moments = moments_of(action)
     for number, moment in enumerate(moments, start=1):
         reset()
         try:
             assert dies_at(number, action)
-            world.reopen()
-            after()
+            state = "".join(digest_of(str(place)) for place in places)
+            if state not in states:
+                world.reopen()
+                after()
+            states.add(state)
         except BaseException as error:
             error.add_note(f"killed before moment {number} of {len(moments)}: {moment}")
             raise
+    print(f"{len(moments)} kills, {len(states)} states")  # noqa: T201 - for `pytest -rA`
     return len(moments)
 
 
