@@ -5,19 +5,47 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.deep import QUICK, Bench
+from bench.run import PARTS
+from bench.world import open_world
 
 RUN = Path(__file__).parent / "bench" / "run.py"
 
 
-def test_every_part_measures_something(tmp_path_factory: pytest.TempPathFactory) -> None:
+# Whether it measures at all.
+LITTLE = QUICK._replace(
+    rounds=1,
+    warm_up=0,
+    rate_steps=2,
+    depths=(2, 5, 9),
+    depth_rounds=1,
+    large=(9,),
+    crowd=50,
+    drivers=2,
+    branches=4,
+    page=5,
+    fleet=2,
+    agent_s=0.2,
+    ttl_s=2,
+)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_part_measures_something(
+    part: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     # A short name: Chromium has its socket there, whose path may have 107 characters.
-    told = run("--rounds", "1", TMPDIR=str(tmp_path_factory.mktemp("b")))
-    assert [text for text in texts_in(told) if text.startswith("exit status")] == []
-    failures = [row["failure"] for row in told["parts"]["paint"][0]["rows"] if "failure" in row]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("b")))
+    with open_world() as world:
+        tables = PARTS[part](Bench(world, LITTLE))
+    rows = [row for table in tables for row in table.rows]
+    assert rows
+    failures = [row.failure for row in rows if row.failure is not None]
     assert [text for text in failures if not text.startswith("skipped: ")] == []
 
 
@@ -41,10 +69,3 @@ def run(*words: str, **environ: str) -> Any:
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
-
-
-def texts_in(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for part in each for text in texts_in(part)]

@@ -41,6 +41,15 @@ class Scale(NamedTuple):
     page: int
     """Number of threads that a page lists."""
 
+    fleet: int = 6
+    """Number of threads that two machines share."""
+
+    agent_s: float = 2
+    """How long the agents of a fleet work."""
+
+    ttl_s: float = 6
+    """How long a machine is silent before another takes over."""
+
 
 FULL = Scale(
     rounds=20,

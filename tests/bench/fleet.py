@@ -11,7 +11,6 @@ from commands.fleet.machines import PLAIN, Field, Machine
 
 _STEPS = 3
 _WORKERS = 2
-_TTL_S = 6.0
 
 
 def measure_fleet(bench: Bench) -> list[Table]:
@@ -19,19 +18,23 @@ def measure_fleet(bench: Bench) -> list[Table]:
     field = Field(Path(bench.world.path("fleet")), bench.world.environ)
     field.place.mkdir()
     a = field.machine("a")
-    rows = [_row(a, agent_s=2, threads=6, limit=1.2)]
-    hooked = _row(a, agent_s=0.5, threads=6, limit=None)
+    threads, long_s, short_s = bench.scale.fleet, bench.scale.agent_s, bench.scale.agent_s / 4
+    rows = [_row(a, agent_s=long_s, threads=threads, limit=1.2)]
+    hooked = _row(a, agent_s=short_s, threads=threads, limit=None)
     for hook in ("pre-receive", "post-receive"):
         (field.hub / "hooks" / hook).unlink()
-    plain = _row(a, agent_s=0.5, threads=6, limit=None)
+    plain = _row(a, agent_s=short_s, threads=threads, limit=None)
     over = {"over_plain": (hooked.figures["s"] or 0) / (plain.figures["s"] or 1)}
     rows += [
-        hooked._replace(name="agents of 0.5 s, hub with hooks", figures={**hooked.figures, **over}),
-        plain._replace(name="agents of 0.5 s, plain hub"),
+        hooked._replace(name=f"{hooked.name}, hub with hooks", figures={**hooked.figures, **over}),
+        plain._replace(name=f"{plain.name}, plain hub"),
     ]
     rows[1] = rows[1]._replace(limits=(Limit("over_plain", 1.5),))
-    title = f"a driver with {_WORKERS} processes, 6 threads of {_STEPS} steps"
-    return [Table(title, rows), Table("a killed machine", [_take_over(field, a)])]
+    title = f"a driver with {_WORKERS} processes, {threads} threads of {_STEPS} steps"
+    return [
+        Table(title, rows),
+        Table("a killed machine", [_take_over(field, a, ttl_s=bench.scale.ttl_s)]),
+    ]
 
 
 def _row(a: Machine, *, agent_s: float, threads: int, limit: float | None) -> Row:
@@ -43,15 +46,15 @@ def _row(a: Machine, *, agent_s: float, threads: int, limit: float | None) -> Ro
     took_s = time.monotonic() - begun
     ideal_s = threads * _STEPS * agent_s / _WORKERS
     limits = () if limit is None else (Limit("over_ideal", limit),)
-    return Row(f"agents of {agent_s} s", {"s": took_s, "over_ideal": took_s / ideal_s}, limits)
+    return Row(f"agents of {agent_s:g} s", {"s": took_s, "over_ideal": took_s / ideal_s}, limits)
 
 
-def _take_over(field: Field, a: Machine) -> Row:
+def _take_over(field: Field, a: Machine, *, ttl_s: float) -> Row:
     """Measure from the end of a machine to the agent on another one."""
     field.let("sleep 600")
     thread = a.begin(PLAIN)
     before = field.paid()
-    options = ("--hub", str(field.hub), "--trust", "--ttl", str(_TTL_S), "--poll", "0.5")
+    options = ("--hub", str(field.hub), "--trust", "--ttl", str(ttl_s), "--poll", "0.5")
     first = field.machine("b").start("work", thread, *options)
     field.wait_paid(before + 1)
     os.killpg(first.pid, signal.SIGKILL)
@@ -62,4 +65,4 @@ def _take_over(field: Field, a: Machine) -> Row:
     field.wait_paid(before + 2)
     took_s = time.monotonic() - killed
     second.communicate()
-    return Row("takeover", {"s": took_s, "over_ttl": took_s / _TTL_S}, (Limit("over_ttl", 1.5),))
+    return Row("takeover", {"s": took_s, "over_ttl": took_s / ttl_s}, (Limit("over_ttl", 1.5),))
