@@ -43,7 +43,8 @@ def test_each_forgery_is_found_refused_and_not_fetched(
 ) -> None:
     """A clone takes what is sound, and nothing else."""
     for number, (name, (stories, _forge)) in enumerate(ROWS.items()):
-        if told.name not in stories:
+        # In its first workflow and in another: what verify compares is made anew alike in all.
+        if told.name not in {stories[0], stories[number % len(stories)]}:
             continue
         place = tmp_path / str(len(list(tmp_path.iterdir())))
         place.mkdir()
