@@ -13,7 +13,7 @@ from uwf_git.engine.picture.labels import Drawing
 from uwf_git.engine.picture.plan import GraphPlan, Subject
 from uwf_git.model.workflow import END, START, Transition
 
-_PICTURES = 300
+_PICTURES = 90
 _AT_ONCE = 30
 
 _MEASURE = """() => [...document.querySelectorAll('svg')].map(svg =>

@@ -47,7 +47,7 @@ UPON_A_THREAD: Mapping[str, Sequence[tuple[str, ...]]] = {
 
 def test_no_work_is_lost_or_doubled(tmp_path: Path, draws: Draws) -> None:
     told: list[str] = []
-    for number in draws.rounds(4):
+    for number in draws.rounds(2):
         place = tmp_path / f"round-{number}"
         place.mkdir()
         try:

@@ -69,7 +69,7 @@ def test_nothing_is_lost_between_two_stores_and_a_hub(tmp_path: Path, draws: Dra
     fetch(sites[1])
     paths = [str(hub.path), *(site.store.path for site in sites)]
     done: list[str] = []
-    for _number in draws.rounds(3):
+    for _number in draws.rounds(2):
         seeds = [draws.chance.random() for _ in range(5)]
         told = at_once(5, lambda at: act(at, seeds[at], hub, sites))  # noqa: B023 (run at once)
         assert [each for each in told if not isinstance(each, dict)] == []

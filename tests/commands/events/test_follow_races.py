@@ -35,7 +35,7 @@ def test_followers_miss_nothing_and_tell_nothing_twice(
     slow = follow(world, subprocess.PIPE, "--since", begun[0])
     with (tmp_path / "one").open("wb") as file:
         quick = follow(world, file, threads[0], "--since", begun[0])
-    for _number in draws.rounds(10):
+    for _number in draws.rounds(4):
         told = at_once(WRITERS, lambda at: write(world, threads[at]))
         assert told == [TRANSITIONS_EACH] * WRITERS
         gc_store(world.store, world.caller.environ)

@@ -9,6 +9,6 @@ from engine.javascript.test_node import compare, compare_filled
 @pytest.mark.skipif(PROGRAM is None, reason="there is no node")
 def test_every_answer_is_nodes(draws: Draws) -> None:
     with Node() as node:
-        for _ in draws.rounds(1000):
+        for _ in draws.rounds(300):
             compare(node, draws.chance)
             compare_filled(node, draws.chance)

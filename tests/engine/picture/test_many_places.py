@@ -8,6 +8,6 @@ from uwf_git.engine.picture.draw import lay_out, make_plan
 
 
 def test_nothing_is_in_the_way_in_many_pictures_by_chance(draws: Draws) -> None:
-    for _ in draws.rounds(300):
+    for _ in draws.rounds(100):
         for subject in (draw_graph(draws.chance), draw_flow(draws.chance)):
             assert find_faults(lay_out(make_plan(subject))) == []

@@ -52,7 +52,7 @@ def test_git_killed_at_any_time_leaves_nothing_that_hinders(
     assert [path for path in Path(store.path).rglob("*.lock") if "uwf" not in path.parts] == []
 
 
-_KILLS = 30
+_KILLS = 18
 
 
 def needed(store: Store, git: Git) -> set[str]:

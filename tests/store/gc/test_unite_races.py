@@ -32,7 +32,7 @@ BESIDE: dict[str, Work | None] = {
 def test_nothing_told_is_lost_and_no_reader_fails(
     beside: Work | None, store: Store, git: Git, draws: Draws, *, held_back: bool
 ) -> None:
-    run_together(store, draws.chance, draws.rounds(10), held_back=held_back, beside=beside)
+    run_together(store, draws.chance, draws.rounds(5), held_back=held_back, beside=beside)
     check_whole(store, git)
     # Nobody is at work any more: what is left is united or swept.
     remove_stale_packs(store)
