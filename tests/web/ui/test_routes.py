@@ -11,9 +11,13 @@ from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, tell_hostile, tell_waiting, tell_work
 from web.ui.asking import Ask
 
+from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import AnswerRefused
+from uwf_git.commands.drive import background
+from uwf_git.commands.drive.background import Driver, DriverRequest
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
@@ -241,6 +245,21 @@ def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> N
     assert ask("POST", f"/api/threads/{forked}/run", {})["driver"] is None
 
     assert ask("GET", f"/api/threads/{forked}")["status"] == "completed"
+
+
+def test_a_drive_waits_for_usage_limits(
+    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+
+    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
+        told.append(request.wait and "--wait" in request.argv(thread))
+        return Driver(world.snapshot(thread).record.workflow, thread, 1, "log")
+
+    monkeypatch.setattr(background, "start_driver", start_driver)
+    thread = world.begun()
+    assert ask("POST", f"/api/threads/{thread}/run", {})["driver"] == {"pid": 1, "log": "log"}
+    assert told == [True]
 
 
 def test_a_click_never_trusts(ask: Ask, world: World) -> None:
