@@ -11,11 +11,11 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.push_plan import list_joined
 from uwf_git.commands.remote.reconcile import check_no_work_waits, first_finding
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import Remote, Sides, list_remotes, read_sides
+from uwf_git.store.remotes.remotes import Remote, Sides, list_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
 from uwf_git.store.threads.local_files import forget_workdir
@@ -69,11 +69,7 @@ def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | N
 
 def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides]]:
     """List the remotes from which the thread, here at *kept*, has diverged."""
-    for remote in list_remotes(store.config):
-        try:
-            sides = read_sides(store, remote, thread)
-        except StoreDamaged:
-            continue
+    for remote, sides in list_sides(store, thread):
         there = sides.there_archived or sides.there_active
         if kept not in {sides.active, sides.archived} or there is None:
             continue

@@ -4,7 +4,7 @@ A store without remotes pays nothing for this, not even imports.
 """
 
 from uwf_git.debug_log import debug
-from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
@@ -18,14 +18,9 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     """
     if not store.has_remotes:
         return False
-    from uwf_git.store.remotes.remotes import list_remotes, read_sides  # noqa: PLC0415 (only for stores with remotes)
+    from uwf_git.store.remotes.remotes import list_sides  # noqa: PLC0415 (only for stores with remotes)
 
-    for remote in list_remotes(store.config):
-        try:
-            sides = read_sides(store, remote, thread)
-        except StoreDamaged:
-            # A step does not need this ref; the next fetch reports it.
-            continue
+    for remote, sides in list_sides(store, thread):
         if sides.active is None or sides.is_in_sync:
             continue
         from uwf_git.commands.remote.reconcile import reconcile_thread, take_over_steering  # noqa: PLC0415 (imports all checks; few steps need them)

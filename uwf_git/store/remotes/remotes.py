@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.errors import BadUsage, Refused, StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.git.config import (
@@ -591,3 +591,13 @@ def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
         store.refs.find(f"{remote.tracking}threads/{thread}"),
         store.refs.find(f"{remote.tracking}archive/{thread}"),
     )
+
+
+def list_sides(store: Store, thread: ThreadId) -> Iterator[tuple[Remote, Sides]]:
+    """List where *thread* stands at each remote; a damaged ref is the next fetch's to report."""
+    for remote in list_remotes(store.config):
+        try:
+            sides = read_sides(store, remote, thread)
+        except StoreDamaged:
+            continue
+        yield remote, sides
