@@ -100,7 +100,11 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
     else:
         split_command(command)
         return [{"command": command}]
-    chosen = [agent for agent in agents if command in (None, agent["command"])]
+    chosen = [
+        agent
+        for at, agent in enumerate(agents)
+        if command in (None, agent["command"]) and agent not in agents[:at]
+    ]
     if not chosen:
         commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
         raise Refused(
@@ -136,8 +140,8 @@ def _of_setting(store: Store, name: str) -> Agents:
             setting=name,
         )
     of_user = store.user_config.get_all(name)
-    values = (value for value in store.config.get_all(name) if value not in of_user)
-    return [describe_command(name, value) for value in dict.fromkeys(values)]
+    values = store.config.get_all(name)
+    return [describe_command(name, value) for value in values if value not in of_user]
 
 
 def _of_thread(store: Store, text: str) -> Agents:
@@ -148,7 +152,7 @@ def _of_thread(store: Store, text: str) -> Agents:
     inner = read_played(snapshot, workflow).agent_overrides
     played_by = workflow.roles.keys() | present.binding.keys()
     kept = [agent for role, agent in inner.items() if role not in played_by]
-    return _without_doubles([*bound, *kept, *_list_checks(workflow, snapshot.get_node)])
+    return [*bound, *kept, *_list_checks(workflow, snapshot.get_node)]
 
 
 def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
@@ -156,14 +160,10 @@ def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
     played = find_played(workflow, closure)
     checks = _list_checks(workflow, {node.hash: node for node in closure}.__getitem__)
     named = [workflow.default_agent, *played.agent_overrides.values(), *checks]
-    return _without_doubles([agent for agent in named if agent is not None])
+    return [agent for agent in named if agent is not None]
 
 
 def _list_checks(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Agents:
     used = walk_used(workflow, read)
     roles = [parse_role(read(name)) for each in used for name in each.roles.values()]
     return [describe_check(command) for role in roles for command in role.checks]
-
-
-def _without_doubles(agents: Agents) -> Agents:
-    return [agent for at, agent in enumerate(agents) if agent not in agents[:at]]
