@@ -13,6 +13,7 @@ from seal import START_MS
 
 from uwf_git.commands.fleet import shared_drive
 from uwf_git.commands.fleet.shared_drive import Project
+from uwf_git.commands.split.commits import name_work
 from uwf_git.model.names import build_thread_id
 from uwf_git.store.git.program import Ran, run_program
 
@@ -103,6 +104,23 @@ def test_what_a_kill_has_cut_short_is_done_again(
     place.prepare()
 
     assert Path(place.workdir, "notes").read_text() == "begun\n"
+
+
+def test_files_of_a_step_that_came_too_late_stay_with_its_fork(
+    project: Path, tmp_path: Path
+) -> None:
+    place = place_of(project, tmp_path, base="")
+    place.prepare()
+    work, fork = Path(place.workdir), build_thread_id(START_MS, b"of a fork.")
+    (work / "notes").write_text("late\n")
+    git(work, "commit", "-qam", "late")
+    git(work, "update-ref", name_work(place.thread), "HEAD")
+
+    place.prepare(kept=fork)
+
+    assert (work / "notes").read_text() == "begun\n"
+    assert git(project, "show", f"{name_work(place.thread)}:notes") == "begun\n"
+    assert git(work, "show", f"{name_work(fork)}:notes") == "late\n"
 
 
 def place_of(project: Path, at: Path, *, base: str) -> Project:

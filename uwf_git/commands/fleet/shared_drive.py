@@ -88,8 +88,11 @@ class Project(NamedTuple):
     def _ref(self) -> str:
         return name_work(self.thread)
 
-    def prepare(self) -> None:
-        """Make the clone, and bring its files to where the thread stands at the project."""
+    def prepare(self, *, kept: ThreadId | None = None) -> None:
+        """Make the clone, and bring its files to where the thread stands at the project.
+
+        *kept* is the fork of what the thread did here and the hub has otherwise.
+        """
         with self._locked():
             # Each time: git makes whole what a kill has cut short.
             self._git("/", "init", "-q", "--bare", self._mirror)
@@ -116,7 +119,10 @@ class Project(NamedTuple):
                 self._git(part, "remote", "set-url", "origin", self.url)
                 os.rename(part, self.workdir)
             ours = self._find(self.workdir, self._ref)
-            if ours and self._is_ahead(ours, tip):
+            if ours and kept is not None:
+                self._git(self.workdir, "update-ref", name_work(kept), ours)
+                self._bring(tip)
+            elif ours and self._is_ahead(ours, tip):
                 # The last push failed: what was recorded here is the newest.
                 self._publish(ours)
             elif ours != tip:
@@ -276,7 +282,7 @@ class SharedDrive:
             held = keeper.take(self._thread, over=share.over, on_look=self._on_look)
             taken.callback(keeper.release, held)
             self._held = held
-            self._follow()
+            kept = self._follow()
             if and_branches:
                 claims = list_claims(self._hub.look())
                 for branch in list(list_present_descendants(self._store, self._thread)):
@@ -284,7 +290,7 @@ class SharedDrive:
                         again = keeper.take(branch, on_look=lambda _refs: None)
                         taken.callback(keeper.release, again)
             if share.project is not None:
-                share.project.prepare()
+                share.project.prepare(kept=kept)
             self.push()
             try:
                 yield
