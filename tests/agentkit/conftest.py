@@ -107,11 +107,9 @@ roles:
       properties: {words: {type: integer}}
       required: [words]
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: counter}]
-    - from: counter
-      transitions: [{to: counter, condition: meta.words < 3}, {to: $END}]
+  - {from: $START, to: counter}
+  - {from: counter, to: counter, condition: meta.words < 3}
+  - {from: counter, to: $END}
 """
 
 

@@ -37,13 +37,10 @@ roles:
     systemPrompt: Look.
     outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: developer}]
-    - from: developer
-      transitions: [{to: tester}]
-    - from: tester
-      transitions: [{to: developer, condition: meta.ok = false and depth < 6}, {to: $END}]
+  - {from: $START, to: developer}
+  - {from: developer, to: tester}
+  - {from: tester, to: developer, condition: meta.ok = false and depth < 6}
+  - {from: tester, to: $END}
 """
 
 Run = Callable[[str], list[dict[str, Any]]]

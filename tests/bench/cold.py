@@ -27,11 +27,9 @@ roles:
     systemPrompt: Work.
     outputSchema: {schema}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{{to: worker}}]
-    - from: worker
-      transitions: [{{to: worker, condition: meta.n = 1}}, {{to: $END}}]
+  - {{from: $START, to: worker}}
+  - {{from: worker, to: worker, condition: meta.n = 1}}
+  - {{from: worker, to: $END}}
 """
 _PLAIN = "{type: object, properties: {n: {type: integer}}, required: [n]}"
 _STRICT = "{type: object, propertyNames: {pattern: '^[a-z]+$'}, required: [n]}"

@@ -48,11 +48,8 @@ roles:
     systemPrompt: Work.
     outputSchema: {type: object, properties: {n: {type: integer}}, required: [n]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: worker}]
-    - from: worker
-      transitions: [{to: $END}]
+  - {from: $START, to: worker}
+  - {from: worker, to: $END}
 """
 
 _BARE_AGENT = """\

@@ -60,17 +60,11 @@ roles:
     systemPrompt: Print.
     outputSchema: {type: object, properties: {text: {type: string}}, required: [text]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: writer}]
-    - from: writer
-      transitions: [{to: judge}]
-    - from: judge
-      transitions:
-        - {to: judge, condition: meta.good = false}
-        - {to: printer}
-    - from: printer
-      transitions: [{to: $END}]
+  - {from: $START, to: writer}
+  - {from: writer, to: judge}
+  - {from: judge, to: judge, condition: meta.good = false}
+  - {from: judge, to: printer}
+  - {from: printer, to: $END}
 """
 
 

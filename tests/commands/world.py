@@ -41,17 +41,10 @@ roles:
     extractPrompt: Is it good?
     outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
 moderator:
-  graph:
-    - from: $START
-      transitions:
-        - to: writer
-    - from: writer
-      transitions:
-        - to: checker
-    - from: checker
-      transitions:
-        - {to: writer, condition: meta.ok = false}
-        - {to: $END}
+  - {from: $START, to: writer}
+  - {from: writer, to: checker}
+  - {from: checker, to: writer, condition: meta.ok = false}
+  - {from: checker, to: $END}
 """
 
 

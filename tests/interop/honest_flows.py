@@ -66,10 +66,9 @@ roles:
   coder: {description: Codes.}
   builder: {description: Builds., workflow: inner}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: coder}]}
-    - {from: coder, transitions: [{to: builder}]}
-    - {from: builder, transitions: [{to: $END}]}
+  - {from: $START, to: coder}
+  - {from: coder, to: builder}
+  - {from: builder, to: $END}
 """,
     "isolated": _AROUND % ("isolated", _PARALLEL % ("isolation: worktree, ", _AGENTS)),
 }

@@ -20,13 +20,10 @@ roles:
     systemPrompt: A line has at most 20 characters.
     outputSchema: {type: object, properties: {short: {type: boolean}}, required: [short]}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: writer}]}
-    - {from: writer, transitions: [{to: editor}]}
-    - from: editor
-      transitions:
-        - {to: writer, condition: meta.short = false}
-        - {to: $END}
+  - {from: $START, to: writer}
+  - {from: writer, to: editor}
+  - {from: editor, to: writer, condition: meta.short = false}
+  - {from: editor, to: $END}
 """
 
 

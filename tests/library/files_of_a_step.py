@@ -11,17 +11,15 @@ from uwf_git import PlayerResult, TaskRuntime
 _WORKFLOW = """\
 name: loop
 roles:
-  worker:
+  worker: &work
     systemPrompt: Work.
     outputSchema: {type: object, properties: {n: {type: integer}}, required: [n]}
-  other:
-    systemPrompt: Work.
-    outputSchema: {type: object, properties: {n: {type: integer}}, required: [n]}
+  other: *work
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: worker}]}
-    - {from: worker, transitions: [{to: other}]}
-    - {from: other, transitions: [{to: $END, condition: meta.n = 2}, {to: worker}]}
+  - {from: $START, to: worker}
+  - {from: worker, to: other}
+  - {from: other, to: $END, condition: meta.n = 2}
+  - {from: other, to: worker}
 """
 _EVENTS = {"open", "os.listdir", "os.scandir", "os.mkdir"}
 

@@ -137,9 +137,8 @@ roles:
     systemPrompt: Read.
     outputSchema: {type: object}
 moderator:
-  graph:
-    - {from: reader, transitions: [{to: $END}]}
-    - {from: writer, transitions: [{to: reader, condition: state.read}]}
+  - {from: reader, to: $END}
+  - {from: writer, to: reader, condition: state.read}
 agentOverrides:
   reader: {command: "true"}
 """

@@ -20,16 +20,13 @@ roles:
   executor: {_ROLE}
   verifier: {_ROLE}
 moderator:
-  graph:
-    - {{from: $START, transitions: [{{to: planner}}]}}
-    - {{from: planner, transitions: [{{to: plan-verifier}}]}}
-    - {{from: plan-verifier, transitions: [{{to: plans}}]}}
-    - {{from: plans, transitions: [{{to: executor}}]}}
-    - {{from: executor, transitions: [{{to: verifier}}]}}
-    - from: verifier
-      transitions:
-        - {{to: executor, condition: '$count(history[role = "executor"]) < 3'}}
-        - {{to: $END}}
+  - {{from: $START, to: planner}}
+  - {{from: planner, to: plan-verifier}}
+  - {{from: plan-verifier, to: plans}}
+  - {{from: plans, to: executor}}
+  - {{from: executor, to: verifier}}
+  - {{from: verifier, to: executor, condition: '$count(history[role = "executor"]) < 3'}}
+  - {{from: verifier, to: $END}}
 """
 
 

@@ -136,11 +136,8 @@ roles:
       properties: {approved: {type: boolean}}
       required: [approved]
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: reviewer}]
-    - from: reviewer
-      transitions: [{to: $END}]
+  - {from: $START, to: reviewer}
+  - {from: reviewer, to: $END}
 """
 
 

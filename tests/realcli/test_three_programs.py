@@ -37,15 +37,11 @@ roles:
       properties: {approved: {type: boolean}}
       required: [approved]
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: planner}]
-    - from: planner
-      transitions: [{to: developer}]
-    - from: developer
-      transitions: [{to: reviewer, condition: meta.done}]
-    - from: reviewer
-      transitions: [{to: $END, condition: meta.approved}, {to: developer}]
+  - {from: $START, to: planner}
+  - {from: planner, to: developer}
+  - {from: developer, to: reviewer, condition: meta.done}
+  - {from: reviewer, to: $END, condition: meta.approved}
+  - {from: reviewer, to: developer}
 """
 
 PLAN = {"meta": {"steps": ["write it"], "risk": None}, "content": "One file will do."}

@@ -62,17 +62,11 @@ roles:
     systemPrompt: Is it good?
     outputSchema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: planner}]
-    - from: planner
-      transitions: [{to: developer}]
-    - from: developer
-      transitions: [{to: reviewer}]
-    - from: reviewer
-      transitions:
-        - {to: developer, condition: meta.approved = false}
-        - {to: $END}
+  - {from: $START, to: planner}
+  - {from: planner, to: developer}
+  - {from: developer, to: reviewer}
+  - {from: reviewer, to: developer, condition: meta.approved = false}
+  - {from: reviewer, to: $END}
 """
 
 TASK = """\

@@ -213,7 +213,6 @@ roles:
     systemPrompt: Say something.
     outputSchema: {type: object}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: sayer}]}
-    - {from: sayer, transitions: [{to: $END}]}
+  - {from: $START, to: sayer}
+  - {from: sayer, to: $END}
 """

@@ -125,7 +125,7 @@ def begin(uwf: Uwf, agents: str) -> str:
     for name, script in {"AGENT": ANSWER, **SCRIPTS}.items():
         agents = agents.replace(name, uwf.agent(script, name=name.lower()))
     uwf.file("moderator:\n  - {from: writer, to: checker, when: 'true'}\n", name="more.yaml")
-    stuck = DEMO.replace("to: checker", "{to: checker, condition: 'false'}")
+    stuck = DEMO.replace("to: checker}", "to: checker, condition: 'false'}")
     assert stuck != DEMO
     uwf.file(stuck, name="stuck.yaml")
     return uwf.begun(*agents.split())

@@ -144,9 +144,8 @@ description: Only checks.
 roles:
   checker: {description: d, systemPrompt: Check., outputSchema: {type: object}}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: checker}]}
-    - {from: checker, transitions: [{to: $END}]}
+  - {from: $START, to: checker}
+  - {from: checker, to: $END}
 """
     put_workflow(world.store, world.caller, without_writer.encode())
     amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))

@@ -124,10 +124,9 @@ def test_condition_that_takes_for_ever_is_a_problem() -> None:
 name: slow
 roles: {{writer: {{systemPrompt: Write.}}}}
 moderator:
-  graph:
-    - {{from: $START, transitions: [{{to: writer}}]}}
-    - from: writer
-      transitions: [{{to: writer, condition: '{slow}'}}, {{to: $END}}]
+  - {{from: $START, to: writer}}
+  - {{from: writer, to: writer, condition: '{slow}'}}
+  - {{from: writer, to: $END}}
 """
 
     found = judge(graph, AROUND, prompt="x", limits=RunLimits(cpu_s=1, wall_s=2.0))
@@ -145,13 +144,12 @@ roles:
     systemPrompt: Write.
     outputSchema: {type: object, required: [done], properties: {done: {type: boolean}}}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: writer}]}
-    - from: writer
-      transitions: [{to: writer, condition: meta.don = false and depth < 4}, {to: $END}]
+  - {from: $START, to: writer}
+  - {from: writer, to: writer, condition: meta.don = false and depth < 4}
+  - {from: writer, to: $END}
 """
 
-    assert told(graph) == [(10, "the outputSchema of writer has no 'don'; did you mean 'done'?")]
+    assert told(graph) == [(8, "the outputSchema of writer has no 'don'; did you mean 'done'?")]
     assert judged(graph.replace("meta.don ", "meta.done ")).roles == ("writer",) * 4
 
 

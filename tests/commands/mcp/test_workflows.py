@@ -57,7 +57,7 @@ def test_task_at_its_limit_is_over(world: World, server: McpServer) -> None:
 
 
 def test_task_whose_next_role_cannot_be_decided_is_over(world: World, server: McpServer) -> None:
-    thread = world.begun(DEMO.replace("- to: checker", "- {to: checker, condition: meta.text > 3}"))
+    thread = world.begun(DEMO.replace("to: checker}", "to: checker, condition: meta.text > 3}"))
     world.step(thread)
 
     task = ask(server, "tasks/get", taskId=thread)

@@ -17,11 +17,9 @@ roles:
     description: Digs.
     outputSchema: {type: object, properties: {depth: {type: number}}, required: [depth]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: digger}]
-    - from: digger
-      transitions: [{to: digger, condition: meta.depth < 2}, {to: $END}]
+  - {from: $START, to: digger}
+  - {from: digger, to: digger, condition: meta.depth < 2}
+  - {from: digger, to: $END}
 """
 
 MIDDLE = """\
@@ -46,13 +44,10 @@ roles:
     workflow: middle
     outputSchema: {type: object, properties: {good: {type: boolean}}, required: [good]}
 moderator:
-  graph:
-    - from: $START
-      transitions: [{to: asker}]
-    - from: asker
-      transitions: [{to: builder}]
-    - from: builder
-      transitions: [{to: builder, condition: meta.good = false and iteration < 3}, {to: $END}]
+  - {from: $START, to: asker}
+  - {from: asker, to: builder}
+  - {from: builder, to: builder, condition: meta.good = false and iteration < 3}
+  - {from: builder, to: $END}
 """
 
 

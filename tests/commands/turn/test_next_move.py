@@ -10,7 +10,7 @@ from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 
-STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
+STUCK = DEMO.replace("to: checker}", "to: checker, condition: meta.text = 'x'}")
 
 
 def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:

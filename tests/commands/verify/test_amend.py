@@ -19,9 +19,7 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 LONGER = (
     DEMO.replace("name: demo", "name: longer")
-    .replace(
-        "{to: $END}", "{to: editor}\n    - from: editor\n      transitions:\n        - {to: $END}"
-    )
+    .replace("to: $END}", "to: editor}\n  - {from: editor, to: $END}")
     .replace("moderator:", "  editor: {systemPrompt: Edit.}\nmoderator:")
 )
 

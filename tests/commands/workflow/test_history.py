@@ -98,8 +98,8 @@ def told(old: Contents, new: Contents) -> list[tuple[str, str]]:
         ("    extractPrompt: Is it good?\n", "", [("removed", "roles.checker.extractPrompt")]),
         ("meta.ok = false", "meta.ok != true", [("changed", "transitions.checker")]),
         (
-            "moderator:\n  graph:\n    - from: $START\n      transitions:\n        - to: writer\n",
-            "moderator:\n  graph:\n    - from: $START\n      transitions:\n        - to: checker\n",
+            "from: $START, to: writer",
+            "from: $START, to: checker",
             [("changed", "transitions.$START")],
         ),
         ("description: Write", "# why\ndescription: Write", [("changed", "file workflow.yaml")]),

@@ -130,9 +130,8 @@ roles:
         verdict: {enum: [ok, no]}
         findings: {type: array, items: {type: object, properties: {line: {type: integer}}}}
 moderator:
-  graph:
-    - {from: $START, transitions: [{to: judge}]}
-    - {from: judge, transitions: [{to: $END}]}
+  - {from: $START, to: judge}
+  - {from: judge, to: $END}
 """
 
 
