@@ -1,15 +1,12 @@
 """`uwf run`."""
 
-from typing import Any
-
 import click
 
-from uwf_git.cli.app.parameters import agents_option, limit_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import note
 from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
-from uwf_git.cli.thread.start import Task, begin_thread, note_found, task_options, workdir_option
+from uwf_git.cli.thread.start import begin_thread, note_found, start_options
 from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.lifecycle.start import StartRequest
 
@@ -22,11 +19,7 @@ from uwf_git.commands.lifecycle.start import StartRequest
     "uwf run solve-issue -p 'Fix the login bug' --on tls://head.example.org:8786",
     exits=DRIVE_EXITS,
 )
-@click.argument("workflow")
-@task_options
-@agents_option("The agent of a role, or of every role; may be repeated.")
-@workdir_option
-@limit_options
+@start_options
 @click.option(
     "--on",
     "address",
@@ -35,16 +28,8 @@ from uwf_git.commands.lifecycle.start import StartRequest
     "be combined with --until, --jobs, --background, --stream, --claim or --timestamps.",
 )
 @drive_options
-def command(  # noqa: PLR0913 (its options)
-    session: Session,
-    *,
-    workflow: str,
-    task: Task,
-    agents: tuple[str, ...],
-    workdir: str | None,
-    limits: dict[str, Any],
-    address: str | None,
-    how: DriveOptions,
+def command(
+    session: Session, *, request: StartRequest, address: str | None, how: DriveOptions
 ) -> None:
     """Start a thread and drive it to its end.
 
@@ -60,25 +45,17 @@ def command(  # noqa: PLR0913 (its options)
         raise click.UsageError(
             "--on goes without --until, --jobs, --background, --stream, --claim and --timestamps"
         )
-    workflow = name_workflow(session, workflow, workdir=workdir)
+    workflow = name_workflow(session, request.workflow, workdir=request.workdir)
     store = session.open_store(create=True)
-    request = StartRequest(
-        workflow,
-        task.prompt,
-        agents,
-        session.agent,
-        workdir,
-        needs_agents=True,
-        until=how.until,
-        limits=limits,
-        state=task.state,
-    )
+    request = request._replace(workflow=workflow, needs_agents=True, until=how.until)
     started = begin_thread(session, store, request)
     note_found(started)
     note(f"thread {started.thread}")
     if address is not None:
         from uwf_git.cli.drive import drive_started  # noqa: PLC0415 (imports all that fetches and pushes)
 
-        drive_started(session, store, Driving(started.thread, how, workdir=workdir), address)
+        drive_started(
+            session, store, Driving(started.thread, how, workdir=request.workdir), address
+        )
         return
     drive_and_tell(session, store, Driving(started.thread, how))

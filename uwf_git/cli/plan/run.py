@@ -152,8 +152,7 @@ def run_command(
         WORKFLOW,
         f"Carry out the plans in {settings.plan_dir}." if prompt is None else prompt,
         _name_agents(how, settings),
-        session.agent,
-        workdir,
+        workdir=workdir,
         needs_agents=True,
         state={
             "maxRetries": max_retries or settings.max_retries,

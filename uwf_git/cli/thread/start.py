@@ -1,6 +1,6 @@
 """`uwf thread start`, and what `uwf run` shares with it."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,30 +26,39 @@ from uwf_git.store.store import Store
 if TYPE_CHECKING:
     from uwf_git.commands.control.change_rules import Amended
 
-# What `uwf thread start` and `uwf run` share: the task and the state that a thread begins with.
+# What `uwf thread start` and `uwf run` share: what a thread begins with.
 
 
-class Task(NamedTuple):
-    """What a thread begins with."""
+def _read_request(given: dict[str, Any]) -> None:
+    given["request"] = StartRequest(
+        given.pop("workflow"),
+        read_prompt(given.pop("prompt_text"), given.pop("prompt_file")),
+        given.pop("agents"),
+        workdir=given.pop("workdir"),
+        limits=given.pop("limits"),
+        state=_read_state(given.pop("state")),
+    )
 
-    prompt: str | None
-    state: dict[str, Any] | None
 
-
-def _read_task(given: dict[str, Any]) -> None:
-    prompt = read_prompt(given.pop("prompt_text"), given.pop("prompt_file"))
-    given["task"] = Task(prompt, _read_state(given.pop("state")))
-
-
-_STATE = click.option(
-    "--state", metavar="JSON", help="Members of the state that the thread begins with."
+start_options = with_options(
+    _read_request,
+    click.argument("workflow"),
+    *PROMPT_OPTIONS,
+    click.option(
+        "--state", metavar="JSON", help="Members of the state that the thread begins with."
+    ),
+    agents_option("The agent of a role, or of every role; may be repeated."),
+    click.option(
+        "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
+    ),
+    limit_options,
 )
-task_options = with_options(_read_task, *PROMPT_OPTIONS, _STATE)
-"""Add the argument ``task: Task`` to a verb, from the options of prompt and state."""
+"""Add the argument ``request: StartRequest`` to a verb, and the options that make it."""
 
 
 def begin_thread(session: Session, store: Store, request: StartRequest) -> Started:
     """Create the thread."""
+    request = request._replace(default_agent=session.agent)
     try:
         return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
     except Refused as error:
@@ -67,12 +76,6 @@ def _read_state(text: str | None) -> dict[str, Any] | None:
     return state
 
 
-# `uwf run` starts a thread as well.
-workdir_option = click.option(
-    "--workdir", metavar="PATH", help="Where the agents run.  [default: the current directory]"
-)
-
-
 @verb(
     "uwf thread start solve-issue -p 'Fix the login bug of issue 42'",
     "uwf thread start solve-issue --prompt-file issue.md --agent developer=uwf-cursor",
@@ -80,20 +83,8 @@ workdir_option = click.option(
     "uwf thread start solve-issue -p x --agent developer=@developer.yaml",
     exits={1: "there is no such workflow or role"},
 )
-@click.argument("workflow")
-@task_options
-@agents_option("The agent of a role, or of every role; may be repeated.")
-@workdir_option
-@limit_options
-def start_command(
-    session: Session,
-    *,
-    workflow: str,
-    task: Task,
-    agents: tuple[str, ...],
-    workdir: str | None,
-    limits: dict[str, Any],
-) -> None:
+@start_options
+def start_command(session: Session, request: StartRequest) -> None:
     """Create a thread without running a step.
 
     WORKFLOW is the name of a file in .workflows (of the current directory, or above it in the git
@@ -112,15 +103,6 @@ def start_command(
     command, protocol, timeout (seconds), retries, backoff (seconds), env. Settings without a
     command change the agent that the role has anyway.
     """
-    request = StartRequest(
-        workflow,
-        task.prompt,
-        agents,
-        session.agent,
-        workdir,
-        limits=limits,
-        state=task.state,
-    )
     store = session.open_store(create=True)
     started = begin_thread(session, store, request)
     note_found(started)
