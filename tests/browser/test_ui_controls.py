@@ -8,7 +8,7 @@ from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_work
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
@@ -219,3 +219,19 @@ def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> No
     tab.find("button", "Retry 1 failed…").click()
     tab.find("button", "Retry").click()
     expect(tab.find("alert")).to_contain_text("Other: ")
+
+
+def test_a_press_is_a_click_though_the_page_is_drawn_meanwhile(world: World, tab: Tab) -> None:
+    thread = world.begun()
+    pause_thread(world.store, world.caller, thread)
+    tab.open(f"/t/{thread}")
+    tab.page.get_by_label("and go on").uncheck()
+    tab.find("button", "Resume").click()
+    expect(tab.find("button", "Pause")).to_be_visible()
+    tab.find("button", "Kill…").hover()
+    # Resume has gone on holding the focus, and goes now: what is beside it moves.
+    tab.page.mouse.down()
+    tab.page.wait_for_timeout(200)
+    tab.page.mouse.up()
+    expect(tab.find("button", "Kill it")).to_be_visible()
+    expect(tab.find("button", "Resume")).to_have_count(0)

@@ -13,6 +13,7 @@ import { Threads } from "./modules/threads.js";
 import { problem } from "./modules/told.js";
 
 const TICK_MS = 5000;
+const LONGEST_PRESS_MS = 1000;
 
 const page = {
   about: null,
@@ -55,6 +56,7 @@ function refuse(error) {
 }
 
 let isDrawing = false;
+let pressedAt = -Infinity;
 
 /** Draw at the next frame: several changes are one update. */
 function draw() {
@@ -66,6 +68,11 @@ function draw() {
 }
 
 function drawNow() {
+  // What moves below a press would lose the click.
+  if (performance.now() - pressedAt < LONGEST_PRESS_MS) {
+    setTimeout(drawNow, 50);
+    return;
+  }
   isDrawing = false;
   const view = page.view;
   document.title = `${view.title()} · uwf`;
@@ -186,6 +193,10 @@ async function begin() {
     event.preventDefault();
     document.getElementById("main").focus();
   });
+  addEventListener("pointerdown", () => (pressedAt = performance.now()), true);
+  // Once the click was heard.
+  for (const end of ["pointerup", "pointercancel"])
+    addEventListener(end, () => setTimeout(() => (pressedAt = -Infinity)), true);
   setInterval(() => document.visibilityState === "visible" && draw(), TICK_MS);
   readAbout();
   show();
