@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench.deep import QUICK, Bench
@@ -50,22 +49,16 @@ def test_part_measures_something(
 
 
 def test_part_without_a_browser_says_what_is_missing(tmp_path: Path) -> None:
-    told = run("paint", TMPDIR=str(tmp_path), PATH=str(tmp_path), UWF_CHROMIUM="")
-    [table] = told["parts"]["paint"]
+    ran = subprocess.run(
+        [sys.executable, RUN, "--quick", "--json", "paint"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PATH": str(tmp_path), "UWF_CHROMIUM": ""},
+    )
+    assert ran.returncode == 0, ran.stderr
+    [table] = json.loads(ran.stdout)["parts"]["paint"]
     [row] = table["rows"]
     assert re.fullmatch(
         r"skipped: no (Playwright|chromium); tests/browser/install\.sh gets it", row["failure"]
     )
-
-
-def run(*words: str, **environ: str) -> Any:
-    """Return what a quick run tells."""
-    ran = subprocess.run(
-        [sys.executable, str(RUN), "--quick", "--json", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environ},
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)

@@ -5,16 +5,19 @@ that all runs have the same moments. Kills that leave the same files behind are 
 """
 
 import hashlib
+import io
 import itertools
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from commands.world import World
+from dulwich.index import read_index
 from seal import START_MS
 from store.killing import dies_at, moments_of
 
@@ -120,14 +123,18 @@ def digest_of(path: str, *, only_git: bool = False) -> str:
 
 
 def _digest_of_file(folder: str, name: str) -> str:
-    if _INDEX.search(name) or (len(name) == _OBJECT_NAME and not _TEMPORARY.search(name)):
-        # git writes the times of files into an index. The name of an object is the digest of its
-        # content, which git checks anew for each new size.
+    if len(name) == _OBJECT_NAME and not _TEMPORARY.search(name):
+        # Its name is the digest of its content, which git checks anew for each new size.
         return str(os.stat(f"{folder}/{name}").st_size)
     if os.path.islink(f"{folder}/{name}"):
         return os.readlink(f"{folder}/{name}")
     with open(f"{folder}/{name}", "rb") as file:
         content = file.read()
+    if _INDEX.search(name):
+        # git writes the times of files into it. What a kill has cut short counts as it is.
+        with suppress(Exception):
+            entries = read_index(io.BytesIO(content))
+            return str([(each.name, each.sha, each.mode, each.flags) for each in entries])
     if ".lock" in name or "locks" in folder or name.endswith(".keep"):
         content = _NUMBERS.sub(b"N", content)
     return hashlib.sha256(content).hexdigest()

@@ -97,11 +97,7 @@ def told(old: Contents, new: Contents) -> list[tuple[str, str]]:
         ("type: string", "type: integer", [("changed", "roles.writer.outputSchema")]),
         ("    extractPrompt: Is it good?\n", "", [("removed", "roles.checker.extractPrompt")]),
         ("meta.ok = false", "meta.ok != true", [("changed", "transitions.checker")]),
-        (
-            "from: $START, to: writer",
-            "from: $START, to: checker",
-            [("changed", "transitions.$START")],
-        ),
+        ("START, to: writer", "START, to: checker", [("changed", "transitions.$START")]),
         ("description: Write", "# why\ndescription: Write", [("changed", "file workflow.yaml")]),
     ],
 )

@@ -21,8 +21,8 @@ def _read_command(given: dict[str, Any]) -> None:
 who_options = with_options(
     _read_command,
     click.argument("command", required=False),
-    click.option("--thread", metavar="ID", help="The agents that are bound in this thread."),
-    click.option("--workflow", metavar="NAME", help="The agents that this workflow names."),
+    click.option("--thread", metavar="ID", help="All agents and checks of this thread."),
+    click.option("--workflow", metavar="NAME", help="All agents and checks of this workflow."),
 )
 """Add the options that name agents to a verb: a command, a thread, a workflow."""
 

@@ -57,7 +57,7 @@ start_options = with_options(
 
 
 def begin_thread(session: Session, store: Store, request: StartRequest) -> Started:
-    """Create the thread."""
+    """Create the thread; $UWF_AGENT is its default agent."""
     request = request._replace(default_agent=session.agent)
     try:
         return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
