@@ -372,15 +372,36 @@ def test_enclosing_repository_without_the_setting_is_ignored(
     assert found(None, project, home, create=True) == str(home / ".uwf" / "store.git")
 
 
-@pytest.mark.parametrize("safe", ["*", "work tree", "git directory", "elsewhere"])
+@pytest.mark.parametrize(
+    ("safe", "is_safe"),
+    [
+        (["*"], True),
+        (["elsewhere", "{project}"], True),
+        (["{project}/.git"], True),
+        (["elsewhere"], False),
+        (["*", ""], False),
+        (["*", "", "{project}"], True),
+    ],
+)
+@pytest.mark.parametrize("tree", ["project", "linked"])
 def test_safe_directory_is_trusted(
-    project: Path, home: Path, git: Git, somebody_else: None, safe: str
+    project: Path,
+    home: Path,
+    git: Git,
+    somebody_else: None,
+    safe: list[str],
+    tree: str,
+    *,
+    is_safe: bool,
 ) -> None:
-    values = {"work tree": str(project), "git directory": str(project / ".git")}
-    value = values.get(safe, safe)
-    git("config", "--file", home / ".gitconfig", "safe.directory", value, cwd=home)
-    if safe == "elsewhere":
-        with refuses("foreign-repository"):
-            found(None, project, home)
+    git("commit", "--quiet", "--allow-empty", "-m", "begin", cwd=project)
+    git("worktree", "add", "--quiet", "../linked", cwd=project)
+    place = project.with_name(tree)
+    for value in safe:
+        told = value.format(project=place if value == "{project}" else project)
+        git("config", "--file", home / ".gitconfig", "--add", "safe.directory", told, cwd=home)
+    if is_safe:
+        assert found(None, place, home) == str(project / ".git")
     else:
-        assert found(None, project, home) == str(project / ".git")
+        with refuses("foreign-repository"):
+            found(None, place, home)

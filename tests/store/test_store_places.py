@@ -1,6 +1,7 @@
 """Odd places for a store, and files that mean to mislead."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, op
 @pytest.fixture
 def project(tmp_path: Path, git: Git) -> Path:
     """Return a work tree with one commit."""
-    path = tmp_path / "project"
+    path = tmp_path / "my project"
     git("init", "--quiet", path, cwd=tmp_path)
     git("commit", "--quiet", "--allow-empty", "-m", "begin", cwd=path)
     return path
@@ -45,6 +46,16 @@ def test_half_a_repository_is_none(tmp_path: Path, missing: str) -> None:
     create_store(str(tmp_path / "store.git"))
     (tmp_path / "store.git" / missing).rename(tmp_path / "elsewhere")
     assert refused(tmp_path / "store.git").endswith("HEAD is missing") == (missing == "HEAD")
+
+
+def test_the_hint_for_a_missing_head_makes_it_and_changes_nothing_else(
+    project: Path, git: Git
+) -> None:
+    (project / ".git" / "HEAD").unlink()
+    with pytest.raises(NotAStore) as caught:
+        open_store(str(project / ".git"))
+    subprocess.run(["sh", "-c", str(caught.value.hint).partition(": ")[2]], check=True)
+    assert git("rev-parse", "--is-bare-repository", cwd=project) == "false\n"
 
 
 def test_a_user_cannot_make_a_repository_another_kind(store: Store, tmp_path: Path) -> None:
@@ -100,3 +111,11 @@ def test_a_whole_repository_with_a_commondir_is_refused(tmp_path: Path, git: Git
 
     with refuses("unsupported-repository", match="commondir"):
         open_store(str(tmp_path / "tree"))
+
+
+def test_packed_refs_of_another_repository_are_refused(store: Store, tmp_path: Path) -> None:
+    """As `git-new-workdir` links them: git writes the file behind the link."""
+    Path(store.path, "packed-refs").symlink_to(tmp_path / "packed-refs")
+
+    with refuses("unsupported-repository", match="a link as packed-refs"):
+        open_store(store.path)

@@ -64,6 +64,7 @@ _SIGNED = re.compile(rb"^\[GNUPG:\] SIG_CREATED ", re.MULTILINE)
 SIGN_TIMEOUT = "uwf.signTimeout"
 _TIMEOUT_S = 120
 _SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+_MOST_TIMEOUT_S = 999_999
 
 Sign = Callable[[bytes], bytes]
 
@@ -98,7 +99,8 @@ class _Signer(NamedTuple):
         try:
             return run_program(argv, self.environ, given=given, timeout_s=timeout_s)
         except ProgramTooSlow as error:
-            longer = f"give it longer with `uwf config set {SIGN_TIMEOUT} {timeout_s * 10}`"
+            longer_s = min(timeout_s * 10, _MOST_TIMEOUT_S)
+            longer = f"give it longer with `uwf config set {SIGN_TIMEOUT} {longer_s}`"
             fix = f"unlock the key in its agent before, or {longer}"
             raise cannot_sign(self.store, error.message, fix=fix) from error
 
@@ -294,7 +296,9 @@ class GpgCheck(NamedTuple):
             file.flush()
             argv = [self.program, *words, "--status-fd=1", "--verify", file.name, "-"]
             ran = run_program(argv, self.environ, given=payload, timeout_s=self.timeout_s)
-        return self._read(ran)
+        verdict = self._read(ran)
+        # The hints are commands of gpg; gpgsm has none like them.
+        return verdict if self.format == "openpgp" else verdict._replace(hint=None)
 
     def _read(self, ran: Ran) -> Verdict:
         said = [

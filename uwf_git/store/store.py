@@ -20,12 +20,13 @@ from uwf_git.project_paths import folders_around
 from uwf_git.store.disk.durable import (
     FileMemory,
     find_user_file,
+    list_names,
     make_folder,
     read_if_there,
     replace_file,
     sync_directories,
 )
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.disk.locks import PACKED_REFS, hold_lock
 from uwf_git.store.git.config import (
     BadConfig,
     GitConfig,
@@ -75,12 +76,14 @@ class NotAStore(Refused):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
             f"{path} {problem}",
-            hint=f"make a store there with `uwf init {path}`, or name another with --repo",
+            hint=f"make a store there with `uwf init {shlex.quote(path)}`, "
+            "or name another with --repo",
             path=path,
         )
         if os.path.isdir(os.path.join(path, "objects")):
             self.message += ": its HEAD is missing"
-            self.hint = f"`git init --bare {path}` makes HEAD again, and keeps all else"
+            head = shlex.quote(os.path.join(path, "HEAD"))
+            self.hint = f"make it name a branch: echo 'ref: refs/heads/main' > {head}"
 
 
 def _unsupported_repository(path: str, feature: str) -> Refused:
@@ -164,11 +167,22 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
                 os.makedirs(os.path.join(path, folder), exist_ok=True)
             # The name of each of its folders; those of refs are forced when a ref is written.
             sync_directories([os.path.join(path, "objects")])
-            replace_file(os.path.join(path, "config"), _CONFIG)
+            config = os.path.join(path, "config")
+            if not os.path.lexists(config):
+                replace_file(config, _CONFIG)
             # HEAD last: it makes the directory a repository for git and uwf.
             replace_file(head, b"ref: refs/heads/main\n")
             debug("H0M71E87", "store made", path=path)
     return open_store(path, environ=environ)
+
+
+def is_unfinished(path: str) -> bool:
+    """Check whether the folder *path* holds nothing but what a killed `create_store` may leave."""
+    left = {"objects", "refs", "uwf"}
+    config = os.path.join(path, "config")
+    if os.path.isfile(config) and read_if_there(config).startswith(_CONFIG):
+        left.add("config")
+    return all(name in left or name.startswith(".tmp_") for name in list_names(path))
 
 
 def find_git_dir(path: str) -> str | None:
@@ -245,6 +259,9 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
     if os.path.lexists(os.path.join(git_dir, _COMMON_DIR)):
         # git would use the objects and refs of the other one, in `git gc` as well.
         raise _unsupported_repository(git_dir, f"another repository, by its file {_COMMON_DIR}")
+    if os.path.islink(os.path.join(git_dir, PACKED_REFS)):
+        # git writes the file that it leads to, and other repositories may have the same.
+        raise _unsupported_repository(git_dir, f"a link as {PACKED_REFS}")
     path = os.path.join(git_dir, "config")
     if any("." not in name for name in config.values):
         raise BadConfig(path, "it has a setting before its first section")
@@ -398,12 +415,16 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
     places = (git_dir, os.path.join(folder, ".git"))
     if all(os.lstat(place).st_uid == os.geteuid() for place in places):
         return
-    safe = read_user_config(environ).get_all("safe.directory")
-    if not {"*", git_dir, os.path.dirname(git_dir)} & set(safe):
+    safe: set[str] = set()
+    for value in read_user_config(environ).get_all("safe.directory"):
+        # An empty value takes back those before it.
+        safe = safe | {value} if value else set()
+    if not {"*", folder, git_dir, os.path.dirname(git_dir)} & safe:
         raise Refused(
             f"{git_dir}, which encloses this directory, belongs to another user",
             code="foreign-repository",
-            hint=f"if you trust its agents: `uwf --repo {git_dir} …`, or git's safe.directory",
+            hint=f"if you trust its agents: `uwf --repo {shlex.quote(git_dir)} …`, "
+            "or git's safe.directory",
             path=git_dir,
         )
 

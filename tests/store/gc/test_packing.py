@@ -237,17 +237,23 @@ def test_packing_is_done_in_the_background_unless_git_config_says_no() -> None:
 
 @pytest.mark.parametrize(
     ("told", "days"),
-    [("", 14), ("2.weeks.ago", 14), ("90.days.ago", 90), ("nonsense", 14), ("1.day.ago", 1)],
+    [("", 14), ("2.weeks.ago", 14), ("90 days", 90), ("400.days", 400), ("1.day.ago", 1)],
 )
-def test_what_no_ref_needs_is_kept_for_a_while(told: str, days: int) -> None:
-    expiry = find_expiry(config(pruneExpire=told))
+def test_what_no_ref_needs_is_kept_for_a_while(store: Store, told: str, days: int) -> None:
+    expiry = find_expiry(store._replace(config=config(pruneExpire=told)), "git", os.environ)
     assert expiry is not None
-    assert abs(time.time() - days * DAY_S - expiry) < 2
+    assert abs(time.time() - days * DAY_S - expiry) < DAY_S / 8
+
+
+@pytest.mark.parametrize("told", ["never", "false", "nonsense"])
+def test_what_no_ref_needs_is_kept_for_ever(store: Store, told: str) -> None:
+    told_so = store._replace(config=config(pruneExpire=told))
+    assert find_expiry(told_so, "git", os.environ) is None
 
 
 @pytest.mark.parametrize("told", ["now", "1.second.ago", "all", "5.minutes.ago"])
-def test_what_a_step_has_just_written_is_never_old_enough(told: str) -> None:
-    expiry = find_expiry(config(pruneExpire=told))
+def test_what_a_step_has_just_written_is_never_old_enough(store: Store, told: str) -> None:
+    expiry = find_expiry(store._replace(config=config(pruneExpire=told)), "git", os.environ)
     assert expiry is not None
     assert expiry <= time.time() - DAY_S
 

@@ -64,6 +64,14 @@ def test_every_loose_ref_becomes_a_line_that_git_would_write(
     assert Path(store.path, "packed-refs").read_bytes() == as_git_would(store, git)
 
 
+@pytest.mark.parametrize("name", ["и" * 42, "\udcff", f"{'a' * 120}/{'+' * 130}"])
+def test_a_ref_of_any_name_is_packed(story: Story, store: Store, name: str) -> None:
+    assert store.refs.create(f"refs/heads/{name}", story.head.commit)
+    assert pack_refs(store) == 3
+    assert loose_refs(store) == []
+    assert store.refs.find(f"refs/heads/{name}") == story.head.commit
+
+
 def test_tags_are_packed_with_what_they_point_at(story: Story, store: Store, git: Git) -> None:
     place = Path(store.path)
     git("tag", "-m", "words", "v1", story.head.commit, cwd=place)

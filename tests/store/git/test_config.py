@@ -111,11 +111,17 @@ def test_a_value_that_no_file_can_hold_is_refused(config: str) -> None:
     assert not os.path.exists(config)
 
 
-def test_file_mode_stays_the_same(config: str) -> None:
-    Path(config).touch()
-    Path(config).chmod(0o600)
+@pytest.mark.parametrize("real", ["config", "linked"])
+def test_file_is_as_it_was_also_behind_a_link(config: str, real: str) -> None:
+    path = Path(config).with_name(real)
+    path.touch()
+    path.chmod(0o600)
+    if real == "linked":
+        Path(config).symlink_to(path)
     set_config(config, "uwf.agent", "a")
     assert stat.S_IMODE(os.stat(config).st_mode) == 0o600
+    assert os.path.islink(config) == (real == "linked")
+    assert read_config_file(str(path)).get("uwf.agent") == "a"
 
 
 def test_what_a_file_includes_is_read_where_it_is_included(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ ACCEPTED = re.compile(rb"[^<>\n\0]*[^<>\n\0 ] <[^<>\n\0 ]+>")
         ("Jürgen 山田", "j@example.com", "Jürgen 山田 <j@example.com>"),
         ("", "", "unknown <unknown>"),
         ("dev> <x", "a b<c>d", "dev x <abcd>"),
+        ("O'Brien", "o'brien/jürgen@x.y", "O'Brien <o'brien/jürgen@x.y>"),
+        ("marks", "a\u202eb\u2066@x", "marks <ab@x>"),
         (' "quoted", ', ".a.", "quoted <a>"),
         ("lone \ud800 one", "\ud800@x", "lone one <@x>"),
     ],
@@ -79,6 +81,7 @@ def as_git_says(
     [
         {"user.email": "u@x.y"},
         {"user.name": "Ada", "user.email": "u@x.y"},
+        {"user.email": "4+github-actions[bot]@users.noreply.github.com"},
         {"user.name": "Ada", "committer.name": "Com", "committer.email": "c@x.y"},
         {"user.name": "Ada", "user.email": "u@x.y", "author.name": "A", "author.email": "a@x.y"},
     ],

@@ -272,6 +272,8 @@ def said_by_gpg(tmp_path: Path, *lines: str, status: int = 0) -> tuple[str, str 
     program.write_text(f"#!/bin/sh\ncat >/dev/null\ncat <<'END'\n{said}\nEND\nexit {status}\n")
     program.chmod(0o755)
     verdict = GpgCheck("x509", str(program), os.environ, "marginal").check(b"payload", b"signature")
+    # They name commands of gpg, which gpgsm does not have.
+    assert verdict.hint is None
     return verdict.status, verdict.signer, verdict.key
 
 
@@ -293,6 +295,8 @@ def test_status_lines_are_read_as_git_reads_them(tmp_path: Path) -> None:
 
 def test_program_that_fails_has_not_said_good(tmp_path: Path) -> None:
     assert said_by_gpg(tmp_path, *GOOD, status=2)[0] == "untrusted"
+    assert said_by_gpg(tmp_path, *GOOD[:2], "[GNUPG:] TRUST_NEVER")[0] == "untrusted"
+    assert said_by_gpg(tmp_path, "[GNUPG:] ERRSIG ABCD 1") == ("untrusted", None, "ABCD")
 
 
 def test_several_signatures_in_one_are_bad(tmp_path: Path) -> None:

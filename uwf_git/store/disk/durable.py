@@ -23,33 +23,13 @@ _HINT: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise"
 _NOT_WANTED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 
 
-def write_temporary(directory: str, content: bytes, *, durable: bool, mode: int = 0o666) -> str:
-    """Write *content* to a new file in *directory*, made if missing; return its path.
-
-    If *durable*, the content is on the disk. If the system refuses (OSError), no file is left.
-    """
-    path = os.path.join(directory, TEMPORARY + os.urandom(8).hex())
-    descriptor = _create(path, mode, durable=durable)
-    try:
-        with _named(directory):
-            _write(descriptor, content)
-            if durable:
-                os.fsync(descriptor)
-    except BaseException:
-        remove_file(path)
-        raise
-    finally:
-        os.close(descriptor)
-    return path
-
-
 def add_files(
     contents: Iterable[tuple[str, bytes]],
     *,
     temporary_in: str,
-    prefix: str,
-    mode: int,
     durable: bool,
+    prefix: str = TEMPORARY,
+    mode: int = 0o666,
 ) -> list[str]:
     """Write each content to its path: all contents first, then all names, in their order.
 
@@ -110,12 +90,8 @@ def replace_file(
     OSError the old file is unchanged.
     """
     directory = os.path.dirname(path)
-    temporary = write_temporary(temporary_in or directory, content, durable=durable, mode=mode)
-    try:
-        os.replace(temporary, path)
-    except BaseException:
-        remove_file(temporary)
-        raise
+    folder = temporary_in or directory
+    add_files([(path, content)], temporary_in=folder, durable=durable, mode=mode)
     if durable:
         sync_directories([directory])
 

@@ -1,9 +1,9 @@
 """Locks: a file that git's own lock guards, and a file that the kernel locks."""
 
 import errno
+import hashlib
 import json
 import os
-import re
 import stat
 import time
 import zlib
@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote_to_bytes
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreFailed
 from uwf_git.model.text import render_time
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.durable import (
-    list_names,
-    make_folder,
-    remove_file,
-    write_temporary,
-)
+from uwf_git.store.disk.durable import add_files, list_names, make_folder, remove_file
 
 # Hold a lock file with flock(2), and say in it who holds it.
 
@@ -311,7 +306,7 @@ PACKED_REFS = "packed-refs"
 # The other files that git and uwf lock in this way.
 _OTHERS = {PACKED_REFS, "config"}
 _GUARD = "guard-"
-_SPECIAL = re.compile(r"[^A-Za-z0-9_.~-]+")
+_LONGEST_NAME = 255
 _GUARDS = 64
 _PATIENCE_S = 5.0
 _LOCKFILE_PAUSE_S = 0.01
@@ -362,12 +357,10 @@ def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator
     _break_own(lock, marker)
     # An empty lock is never renamed over its file, so it needs no fsync.
     durable = durable and bool(content)
-    temporary = write_temporary(markers(git_dir), content, durable=durable)
     try:
-        os.replace(temporary, marker)
+        add_files([(marker, content)], temporary_in=markers(git_dir), durable=durable)
         taken = _take_lockfile(marker, lock)
     except BaseException:
-        remove_file(temporary)
         remove_file(marker)
         raise
     try:
@@ -396,17 +389,21 @@ def _guard(name: str) -> str:
 def break_dead_locks(git_dir: str) -> int:
     """Break every lock that a killed uwf process left; return how many markers there were.
 
-    Locking a file breaks its dead lock too, but some files are never locked again.
+    Locking a file breaks its dead lock too, but some files are never locked again. A marker whose
+    name is a hash does not tell its file, and waits for that.
     """
-    locked = {name: unquote(name) for name in sorted(list_names(markers(git_dir)))}
+    names = sorted(list_names(markers(git_dir)))
+    locked = {name: os.fsdecode(unquote_to_bytes(os.fsencode(name))) for name in names}
     return sum(
         _break_dead(git_dir, each) for name, each in locked.items() if _is_marker(name, each)
     )
 
 
 def _quote(name: str) -> str:
-    """Return *name* as a file name: ``urllib.parse.quote`` of it, with no character left out."""
-    return _SPECIAL.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    """Return *name* as a file name: all special characters quoted; if that is too long, a hash."""
+    quoted = quote(os.fsencode(name), safe="")
+    is_fit = len(quoted) <= _LONGEST_NAME
+    return quoted if is_fit else hashlib.sha256(quoted.encode()).hexdigest()
 
 
 def _is_marker(name: str, locked: str) -> bool:

@@ -4,6 +4,7 @@ import functools
 import itertools
 import os
 import re
+import shlex
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -340,7 +341,8 @@ _LOOSE_NAME_DIGITS = 38
 _PACKS = os.path.join("objects", "pack")
 
 _DAY_S = 24 * 3600
-_EXPIRE_S = 14 * _DAY_S
+_PRUNE = "gc.pruneExpire"
+_EXPIRE = "2.weeks.ago"
 # From its first object to its ref a step takes milliseconds, a large fetch minutes.
 _SHORTEST_EXPIRE_S = _DAY_S
 
@@ -381,25 +383,18 @@ def is_detached(config: GitConfig) -> bool:
     return config.get_flag("gc.autoDetach", default=True)
 
 
-def find_expiry(config: GitConfig) -> int | None:
+def find_expiry(store: Store, git: str, environ: Mapping[str, str]) -> int | None:
     """Return the time (s since 1970) before which unreachable objects are pruned; None: never.
 
-    That is ``gc.pruneExpire``, but at least a day ago: `now` would remove what a step has just
-    written and not yet referenced.
+    That is ``gc.pruneExpire`` as *git* reads it, but at least a day ago: `now` would remove what a
+    step has just written and not yet referenced.
     """
-    now_s = int(time.time())
-    text = (config.get("gc.pruneExpire") or "").strip()
-    if text.lower() in {"never", "false"}:
-        return None
-    return min(_parse_date(text, now_s - _EXPIRE_S), now_s - _SHORTEST_EXPIRE_S)
-
-
-def _parse_date(text: str, default: int) -> int:
-    from dulwich.approxidate import parse_approxidate  # noqa: PLC0415 (only packing needs it)
-
-    with suppress(ValueError, OverflowError):
-        return parse_approxidate(text) if text else default
-    return default
+    told = f"{_PRUNE}={store.config.get(_PRUNE) or _EXPIRE}"
+    argv = [git, f"--git-dir={store.path}", "-c", told, "config", "--type=expiry-date", _PRUNE]
+    answer = run_program(argv, without_local_variables(environ)).stdout.strip()
+    # git answers 0 for "never". What it cannot read as a date makes its gc fail as well.
+    expiry_s = int(answer) if answer.isdigit() else 0
+    return min(expiry_s, int(time.time()) - _SHORTEST_EXPIRE_S) if expiry_s else None
 
 
 def read_count(config: GitConfig, name: str, default: int) -> int:
@@ -492,9 +487,10 @@ def _run(
         # Includes objects that gc unpacks, which git does not sync by default.
         settings["core.fsync"] = "all"
     overrides = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    argv = [git, f"--git-dir={store.path}", *overrides, "gc", "--quiet", _expiry(store), *options]
     # A hook, which may call this, has variables set that would make git use another repository.
     clean = without_local_variables(environ) | _NO_FETCHES | {"LC_ALL": "C"}
+    expiry = _expiry(store, git, clean)
+    argv = [git, f"--git-dir={store.path}", *overrides, "gc", "--quiet", expiry, *options]
     ran = run_program(argv, clean, cwd=store.path)
     if match := _RUNS.search(ran.stderr):
         raise GcRuns({"pid": int(match[2]), "host": match[1].decode(errors="replace")})
@@ -502,8 +498,8 @@ def _run(
         raise ProgramFailed(
             "git gc",
             f"failed: {ran.last_line or f'exit status {ran.status}'}",
-            hint=f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc` "
-            "shows all that git says",
+            hint="`uwf verify` says what is damaged, if anything is; "
+            f"`git -C {shlex.quote(store.path)} gc` shows all that git says",
         )
 
 
@@ -516,8 +512,8 @@ def _has_large_packs(store: Store, large_bytes: int) -> bool:
     return False
 
 
-def _expiry(store: Store) -> str:
-    expiry = find_expiry(store.config)
+def _expiry(store: Store, git: str, environ: Mapping[str, str]) -> str:
+    expiry = find_expiry(store, git, environ)
     # `git fsck` reports a commit-graph that names a pruned commit. uwf writes no graphs: where
     # there is one, pruning is left to the git that wrote it.
     graphs = (os.path.join(store.path, "objects", "info", name) for name in _GRAPHS)

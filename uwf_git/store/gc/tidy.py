@@ -44,7 +44,7 @@ from uwf_git.store.gc.packing import (
 from uwf_git.store.git.config import is_shared
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK, find_pack_problem
+from uwf_git.store.objects.pack_file import INDEX, INDEX_HEAD, OID_BYTES, PACK, find_pack_problem
 from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_dead_keep, write_pack
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
 from uwf_git.store.store import Store
@@ -185,7 +185,6 @@ def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
 #
 # Both checksums are checked, so what is damaged is never copied. Source: gitformat-pack(5).
 
-_BEGINNING = b"\377tOc\0\0\0\2"
 _HEAD_BYTES = 12
 _COUNT = struct.Struct(">I")
 _WHOLE = range(1, 5)
@@ -208,7 +207,7 @@ def read_whole_entries(path: str) -> list[Entry] | None:
 
 
 def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
-    if index[: len(_BEGINNING)] != _BEGINNING:
+    if index[: len(INDEX_HEAD)] != INDEX_HEAD:
         return None
     (count,) = _COUNT.unpack_from(index, NAMES_AT - _COUNT.size)
     crcs_at = NAMES_AT + count * OID_BYTES

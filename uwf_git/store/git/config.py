@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -281,7 +282,7 @@ class BadConfig(Refused):
         super().__init__(
             f"{path} is not a git config file: {problem}",
             # git itself waits for ever for a pipe.
-            hint=f"see what git says: `git config --file {path} --list`"
+            hint=f"see what git says: `git config --file {shlex.quote(path)} --list`"
             if os.path.isfile(path)
             else "find the include.path that names it with `git config --no-includes --list`",
             path=path,
@@ -397,7 +398,11 @@ def set_config(path: str, name: str, value: str, *, keep: bool = False) -> None:
 
 
 def rewrite_config(path: str, change: Callable[[str], str]) -> None:
-    """Replace the text of the file at *path* by what *change* returns for it, atomically."""
+    """Replace the text of the file at *path* by what *change* returns for it, atomically.
+
+    If that is a link, the file that it leads to is replaced, as by git.
+    """
+    path = os.path.realpath(path)
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     # The markers of this lock are in <directory>/uwf/ref-locks, as those of refs.
@@ -478,7 +483,7 @@ def add_user_config(
         raise _git_not_asked(
             why,
             f"it does not take {git_dir} for a repository",
-            hint=f"see what git says: `git --git-dir={git_dir} status`",
+            hint=f"see what git says: `git --git-dir={shlex.quote(git_dir)} status`",
         )
     return answer
 
@@ -600,17 +605,32 @@ def share_folder(path: str) -> None:
 
 
 @contextmanager
-def shared_umask(config: GitConfig) -> Iterator[None]:
-    """Set a umask that makes new files writable for the group, if the repository is shared."""
+def shared_umask(config: GitConfig, *, own_file: str | None = None) -> Iterator[None]:
+    """Set a umask that makes new files writable for the group, if the repository is shared.
+
+    *own_file*, which ``find_user_file`` named, stays out of reach of the group.
+    """
     if not is_shared(config):
         yield
         return
+    if own_file is not None:
+        _close_folders(own_file)
     before = os.umask(0o077)
     os.umask(before & ~stat.S_IRWXG)
     try:
         yield
     finally:
         os.umask(before)
+
+
+def _close_folders(own_file: str) -> None:
+    """Let nobody else into ``uwf/stores/<store>``: who may write there may replace the file."""
+    folder = os.path.dirname(own_file)
+    stores = os.path.dirname(folder)
+    for each in (os.path.dirname(stores), stores, folder):
+        with suppress(OSError):
+            os.makedirs(each, mode=stat.S_IRWXU, exist_ok=True)
+            os.chmod(each, stat.S_IRWXU)
 
 
 def _bits_like_the_owner(mode: int) -> int:

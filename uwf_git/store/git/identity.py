@@ -16,7 +16,8 @@ from uwf_git.store.git.config import GitConfig
 _NOT_IN_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Marks that turn the direction of writing show one name for another (https://trojansource.codes).
 _MARKS = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_NOT_IN_EMAIL = re.compile(r"[^A-Za-z0-9._+@-]")
+_NOT_IN_EMAIL = re.compile(rf"\s|{_MARKS.pattern}|{_NOT_IN_NAME.pattern}")
+_NOT_IN_PROGRAM = re.compile(r"[^A-Za-z0-9._+-]")
 _EDGES = " .,:;'\"\\<>"
 _MAIL_NAME = "/etc/mailname"
 
@@ -119,5 +120,5 @@ def is_clean(identity: bytes) -> bool:
 
 def agent_identity(role: str, program: str) -> bytes:
     """Return the author of a step, for readers of `git log`: the role, and its player's program."""
-    address = _NOT_IN_EMAIL.sub("", program).replace("@", "")
+    address = _NOT_IN_PROGRAM.sub("", program)
     return clean_identity(role, f"{address or 'unknown'}@uwf")

@@ -64,15 +64,15 @@ class ByteCache(Generic[Key, Value]):
 
 
 INDEX, PACK = ".idx", ".pack"
-_INDEX_BEGINNING = b"\377tOc\0\0\0\2"
+INDEX_HEAD = b"\377tOc\0\0\0\2"
 _PACK_BEGINNING = (b"PACK\0\0\0\2", b"PACK\0\0\0\3")
 _FAN_OUT = struct.Struct(">256I")
 OID_BYTES = 20
-_NAMES_AT = len(_INDEX_BEGINNING) + _FAN_OUT.size
+_NAMES_AT = len(INDEX_HEAD) + _FAN_OUT.size
 _CRC_BYTES = _OFFSET_BYTES = 4
 _FAR_OFFSET_BYTES = 8
 # A larger offset is in another table, which only packs of 2 GB and more have.
-_FAR = 1 << 31
+FAR = 1 << 31
 
 OFS_DELTA, REF_DELTA = 6, 7
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
@@ -186,7 +186,7 @@ class Pack:
             return None
         at = self._offsets_at + number * _OFFSET_BYTES
         offset = int.from_bytes(index[at : at + _OFFSET_BYTES], "big")
-        if offset >= _FAR:
+        if offset >= FAR:
             raise ValueError("an offset beyond 2 GB")
         return offset
 
@@ -203,9 +203,9 @@ class Pack:
         return index
 
     def _use_index(self, index: bytes | mmap) -> None:
-        if index[:8] != _INDEX_BEGINNING:
+        if index[:8] != INDEX_HEAD:
             raise ValueError("an index that git does not write today")
-        fan_out = (0, *_FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING)))
+        fan_out = (0, *_FAN_OUT.unpack_from(index, len(INDEX_HEAD)))
         problem = _find_odd_length(index, fan_out[-1])
         if problem is not None:
             raise ValueError(problem)
@@ -319,7 +319,7 @@ def find_pack_problem(path: str) -> str | None:
     """Return why git does not read the pack at *path*, also while it is being written; or None."""
     try:
         index, content = _map(path.removesuffix(".pack") + ".idx"), _map(path)
-        return _find_mismatch(index, content) if index[:8] == _INDEX_BEGINNING else None
+        return _find_mismatch(index, content) if index[:8] == INDEX_HEAD else None
     except FileNotFoundError:
         return None
     except (OSError, ValueError, struct.error) as error:
@@ -328,7 +328,7 @@ def find_pack_problem(path: str) -> str | None:
 
 def _find_mismatch(index: bytes | mmap, content: bytes | mmap) -> str | None:
     """Return how a pack differs from what its index says of it; as open_packed_git in git."""
-    count = _FAN_OUT.unpack_from(index, len(_INDEX_BEGINNING))[-1]
+    count = _FAN_OUT.unpack_from(index, len(INDEX_HEAD))[-1]
     problem = _find_odd_length(index, count)
     if problem is None and int.from_bytes(content[8:12], "big") != count:
         problem = f"has another number of objects than its index, {count}"

@@ -27,7 +27,7 @@ from uwf_git.errors import StoreFailed
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.durable import add_files, remove_file, sync_directories
 from uwf_git.store.disk.locks import free_lock, hold_lock, take_lock
-from uwf_git.store.objects.pack_file import INDEX, PACK, ByteCache
+from uwf_git.store.objects.pack_file import FAR, INDEX, INDEX_HEAD, OID_BYTES, PACK, ByteCache
 
 # `.keep` files: git and our uniting leave the pack beside one alone until its writer is done.
 #
@@ -125,10 +125,6 @@ def _describe_process(pid: int) -> bytes:
 #
 # Source: gitformat-pack(5), "Version 2 pack-*.idx files support packs larger than 4 GiB".
 
-_BEGINNING = b"\377tOc\0\0\0\2"
-_OID_BYTES = 20
-_FAR = 1 << 31
-
 
 def write_index(
     path: str, *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
@@ -147,7 +143,7 @@ def format_index(
     _check_unique(ordered)
     return _with_digest(
         [
-            _BEGINNING,
+            INDEX_HEAD,
             _pack("I", _fan_out(ordered)),
             ordered,
             _pack("I", (crcs[at] for at in order)),
@@ -167,26 +163,26 @@ def _with_digest(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _fan_out(ordered: bytes) -> list[int]:
     fan_out = [0] * 256
-    for at in range(0, len(ordered), _OID_BYTES):
+    for at in range(0, len(ordered), OID_BYTES):
         fan_out[ordered[at]] += 1
     return list(accumulate(fan_out))
 
 
 def _pack_offsets(offsets: Sequence[int]) -> tuple[bytes, bytes]:
-    far = [offset for offset in offsets if offset >= _FAR]
+    far = [offset for offset in offsets if offset >= FAR]
     numbers = iter(range(len(far)))
-    near = (_FAR | next(numbers) if offset >= _FAR else offset for offset in offsets)
+    near = (FAR | next(numbers) if offset >= FAR else offset for offset in offsets)
     return _pack("I", near), _pack("Q", far)
 
 
 def _name(names: bytes, at: int) -> bytes:
-    return names[at * _OID_BYTES : (at + 1) * _OID_BYTES]
+    return names[at * OID_BYTES : (at + 1) * OID_BYTES]
 
 
 def _check_unique(ordered: bytes) -> None:
-    for at in range(_OID_BYTES, len(ordered), _OID_BYTES):
-        name = ordered[at : at + _OID_BYTES]
-        if name == ordered[at - _OID_BYTES : at]:
+    for at in range(OID_BYTES, len(ordered), OID_BYTES):
+        name = ordered[at : at + OID_BYTES]
+        if name == ordered[at - OID_BYTES : at]:
             raise ValueError(f"the pack has the object {name.hex()} twice")
 
 
