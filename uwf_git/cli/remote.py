@@ -62,7 +62,7 @@ def list_command(session: Session, *, wide: bool) -> None:
     emit(session, rows, wide=wide, none="no remotes; `uwf remote add NAME URL` adds one")
 
 
-@verb("uwf remote remove backup", exits={1: "there is no such remote"})
+@verb("uwf remote remove backup", exits={1: "it is not in this repository's config"})
 @click.argument("name")
 def remove_command(session: Session, name: str) -> None:
     """Remove a remote.

@@ -13,6 +13,8 @@ from uwf_git.store.store import create_store, list_changed_settings, open_store,
 
 Git = Callable[..., str]
 
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+
 
 def test_project_keeps_everything_it_has(tmp_path: Path, git: Git) -> None:
     git("init", "-q", cwd=tmp_path)
@@ -40,10 +42,12 @@ def test_setting_of_a_store_that_an_agent_has_used_is_known(tmp_path: Path) -> N
 
 def test_killed_init_is_completed(tmp_path: Path) -> None:
     (tmp_path / "objects" / "pack").mkdir(parents=True)
-    (tmp_path / "config").write_text("")
+    settings = CONFIG + '[remote "a"]\n\turl = /x\n'
+    (tmp_path / "config").write_text(settings)
     (tmp_path / ".tmp_0123456789abcdef").write_text("")
 
     assert init_store(".", str(tmp_path), os.environ).created
+    assert (tmp_path / "config").read_text().startswith(settings)
 
 
 def share(path: Path | None, environ: dict[str, str] | None = None) -> Shared:
@@ -162,8 +166,10 @@ def test_older_one_gets_what_it_lacks(tmp_path: Path, git: Git) -> None:
     assert find_unpinned(str(hub)) is None
 
 
-def test_folder_of_other_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").touch()
+@pytest.mark.parametrize("name", ["notes.txt", "config"])
+def test_folder_of_other_files_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
 
     with refuses("not-empty"):
         share(tmp_path)
+    assert os.listdir(tmp_path) == [name]

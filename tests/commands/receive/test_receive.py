@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -316,6 +317,19 @@ def test_listener_that_fails_is_reported(
 
     assert warning.startswith("uwf.onReceive: ")
     assert told in warning
+
+
+def test_what_a_listener_leaves_in_the_background_is_not_waited_for(
+    world: World, thread: ThreadId, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uwf_git.commands.receive.receive._TIMEOUT_S", 20)
+    command = "sh -c 'sleep 60 & echo $! > left; exit 0'"
+    git("config", "uwf.onReceive", command, cwd=Path(world.store.path))
+    world.reopen()
+
+    assert announce(world, RefUpdate(active(thread), None, tip(world, thread))) == []
+
+    os.kill(int(Path(world.store.path, "left").read_text()), signal.SIGKILL)
 
 
 def test_commit_that_cannot_be_read_is_a_warning(

@@ -42,6 +42,18 @@ def test_a_clone_has_the_name_at_the_end_of_the_url(
         clone_store(world.caller, "/", None)
 
 
+def test_a_clone_in_an_empty_folder_keeps_it_private_and_where_it_is(
+    shared: tuple[Site, ThreadId], world: World, hub: Path
+) -> None:
+    folder = world.place / "private"
+    folder.mkdir(mode=0o700)
+    with refuses("place-taken", match="that you are in"):
+        clone_store(world.caller._replace(cwd=str(folder)), str(hub), ".")
+    (world.place / "link").symlink_to("private")
+    assert clone_store(world.caller, str(hub), "link").path == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_clone_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
     for path in (None, "deep/copy.git"):
         with pytest.raises(RemoteFailed):

@@ -261,7 +261,7 @@ def test_a_remote_of_the_user_s_is_not_this_store_s_to_remove(world: World) -> N
     set_config(world.caller.environ["GIT_CONFIG_GLOBAL"], "remote.mine.url", "/x")
     world.reopen()
     assert [remote.name for remote in list_remotes(world.store.config)] == ["mine"]
-    with refuses("no-such-remote"):
+    with refuses("remote-elsewhere"):
         remove_remote(world.store, "mine")
 
 

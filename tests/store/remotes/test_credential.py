@@ -35,6 +35,21 @@ def test_the_name_in_the_url_chooses(kept: Path, environ: dict[str, str]) -> Non
     assert found.password == "two"
 
 
+@pytest.mark.parametrize(
+    ("url", "password"),
+    [
+        ("http://x%0ahost=Host%0aprotocol=https%0ausername=me@evil/t.git", None),
+        ("https://me:old@Host/x", "one"),
+    ],
+)
+def test_a_url_gets_what_is_kept_for_its_host(
+    kept: Path, environ: dict[str, str], url: str, password: str | None
+) -> None:
+    kept.write_text("https://me:one@Host\n")
+    found = find_credential(RemoteUrl("http", url), GIT, environ)
+    assert (found and found.password) == password
+
+
 def test_without_a_terminal_there_is_no_prompt(kept: Path, environ: dict[str, str]) -> None:
     assert find_credential(URL, GIT, environ) is None
     assert find_credential(URL, None, environ) is None

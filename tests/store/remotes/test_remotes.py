@@ -130,6 +130,18 @@ def test_pushes_may_go_elsewhere_but_to_one_place(store: Store, tmp_path: Path) 
         remote_url(store, choose_remote(store.config, None), for_push=True)
 
 
+def test_push_to_several_urls_is_refused_as_git_would_push_to_all(
+    store: Store, tmp_path: Path
+) -> None:
+    add_remote(store, "origin", "https://host/x", cwd=str(tmp_path))
+    add_config(f"{store.path}/config", "remote.origin.url", "https://host/y")
+    store = reopened(store)
+    remote = choose_remote(store.config, None)
+    assert remote_url(store, remote).text == "https://host/x"
+    with refuses("several-push-urls"):
+        remote_url(store, remote, for_push=True)
+
+
 HUB = "http://hub/t.git"
 REMOTE = RemoteUrl("http", HUB)
 HEADERS = {"Authorization": "Basic x", "Private-Token": "y", "Accept": "*/*"}
@@ -139,7 +151,7 @@ class Answer:
     """What a web server answers."""
 
     def __init__(self, place: str | None) -> None:
-        self.status = 200 if place is None else 302
+        self.status = (401 if place == "" else 200) if not place else 302
         self.headers = {} if place is None else {"Location": place}
 
     def geturl(self) -> str:
@@ -183,6 +195,12 @@ def test_nothing_private_comes_back_from_another_server() -> None:
 def test_what_is_not_on_the_web_is_not_asked(place: str) -> None:
     with pytest.raises(RemoteFailed, match="not on the web"):
         ask({HUB: place})
+
+
+def test_login_that_another_server_asks_for_is_not_ours() -> None:
+    with pytest.raises(RemoteFailed, match="redirects to other, which asks for a name"):
+        ask({HUB: "http://other/", "http://other/": ""})
+    assert ask({HUB: ""})[0] == HUB
 
 
 def test_redirects_end() -> None:
@@ -237,7 +255,7 @@ def test_place_is_read_as_git_does(text: str, kind: str, place: str) -> None:
     [
         *("", "ext::sh -c id", "ftp://host/x", "http://", "git://:9418/x", "file://other/x"),
         *("-oProxyCommand=id:x", "ssh://-oProxyCommand=id/x", "host:-x", ":x", "me@:x"),
-        *("http://ho st/x", "a\0b"),
+        *("http://ho st/x", "a\0b", "ssh://a%00b@host/x", "git://host/a%0ab"),
     ],
 )
 def test_what_leads_nowhere_is_refused(text: str) -> None:
@@ -297,6 +315,7 @@ def test_urls_are_rewritten_by_the_longest_beginning() -> None:
         ("https://host/team/threads.git", "threads.git"),
         ("/srv/project/.git/", "project.git"),
         ("host:threads.git", "threads.git"),
+        ("http://ada:s3cret@localhost/", "localhost.git"),
         ("/", ""),
     ],
 )

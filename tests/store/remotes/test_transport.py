@@ -18,7 +18,15 @@ from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
-from uwf_git.store.remotes.transport import Access, ErrorOutput, Meter, fetch_pack, send_pack
+from uwf_git.store.remotes.transport import (
+    Access,
+    ErrorOutput,
+    Meter,
+    RemoteFailed,
+    fetch_pack,
+    list_refs_there,
+    send_pack,
+)
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
 
@@ -147,15 +155,31 @@ def test_what_the_caller_raises_is_not_the_remote_s_fault(hub: Store, story: Sto
         fetch_pack(access(hub), choose, incoming)
 
 
-def test_settings_of_git_reach_the_connection(tmp_path: Path, story: Story) -> None:
+@pytest.mark.parametrize(
+    ("text", "place", "path"),
+    [
+        ("me@host:x", "me@host", "x"),
+        ("me%40corp@host:x%20y", "me%40corp@host", "x%20y"),
+        ("ssh://me%40corp@host/x%20y", "me@corp@host", "/x y"),
+    ],
+)
+def test_settings_of_git_reach_the_connection(
+    tmp_path: Path, story: Story, text: str, place: str, path: str
+) -> None:
     asked = tmp_path / "asked"
     config = GitConfig({"core.sshcommand": [f"echo >{asked} hello"], "url.x.insteadof": ["host"]})
-    reached = Access(RemoteUrl("ssh", "me@host:x"), config, {})
+    reached = Access(RemoteUrl("ssh", text), config, {})
     with receive_objects(story.store) as incoming, pytest.raises(Exception, match="host"):
         fetch_pack(reached, lambda _refs: FetchRequest([], []), incoming)
-    words = asked.read_text().split()
-    assert words[0] == "hello"
-    assert "me@host" in words
+    words = asked.read_text()
+    assert words.startswith("hello ")
+    assert words.endswith(f" {place} git-upload-pack '{path}'\n")
+
+
+def test_name_that_ssh_would_take_for_an_option_is_refused() -> None:
+    reached = Access(RemoteUrl("ssh", "ssh://%2Dx@host/x"), GitConfig({}), {})
+    with pytest.raises(RemoteFailed, match="host name is not valid"):
+        list_refs_there(reached)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from uwf_git.store.store import (
     create_store,
     default_path,
     find_git_dir,
+    is_unfinished,
     open_store,
     own_change,
 )
@@ -49,16 +50,12 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
     if git_dir is None and path:
         git_dir = _find_above(os.path.realpath(target), os.path.realpath(cwd), environ)
     if git_dir is None:
-        # A killed `uwf init` may have left these.
-        left = {"config", "objects", "refs", "uwf"}
-        others = set(os.listdir(target) if os.path.isdir(target) else ()) - left
-        if any(not name.startswith(".tmp_") for name in others):
+        if not is_unfinished(target):
             raise Refused(
                 f"{target} is not empty, and is no git repository",
                 code="not-empty",
                 hint="name a new folder: `uwf init store.git`; or make this one a repository "
-                "first: "
-                "`git init`",
+                "first: `git init`",
                 path=target,
             )
         store = create_store(target, environ=environ)

@@ -20,13 +20,13 @@ from uwf_git.engine.events import tell_record
 from uwf_git.errors import StoreDamaged, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
-from uwf_git.store.git.program import run_program
+from uwf_git.store.git.program import run_listener
 from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.objects.commit import descends, is_descendant
 from uwf_git.store.objects.incoming_pack import LimitedObjects
 from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.incoming import mapped_bytes, open_received, read_receive_limits
+from uwf_git.store.remotes.incoming import bytes_to_check, open_received, read_receive_limits
 from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -126,11 +126,9 @@ class BranchRules:
         history of that, and leads to the end that was joined there.
         """
         at = read_at(self._objects, new)
-        split = _find_split(at)
-        around = None if split is None else self._find_tip(split)
+        split, around, joined = self._locate(at)
         if split is None or around is None:
             return None
-        joined = self._find_joined(at, split, around)
         if joined is None:
             is_near = is_descendant(self._objects, split.commit.oid, around)
             if is_near or self._line(around).has(split.commit.oid):
@@ -148,19 +146,17 @@ class BranchRules:
             "`uwf fetch` shows both sides, and how to keep yours as a fork",
         )
 
-    def _find_tip(self, at: Snapshot) -> Oid | None:
+    def _locate(self, at: Snapshot) -> tuple[Snapshot | None, Oid | None, Oid | None]:
+        """Return where it began as a branch, the tip around that, and its end that was joined."""
         split, thread = _find_split(at), at.record.thread
-        around = None if split is None else self._find_tip(split)
-        joined = None
-        if split is not None and around is not None:
-            joined = self._find_joined(at, split, around)
-        coming = self._push.find_coming
-        return joined or coming(ARCHIVE + thread) or coming(ACTIVE + thread)
-
-    def _find_joined(self, at: Snapshot, split: Snapshot, around: Oid) -> Oid | None:
-        if is_descendant(self._objects, split.commit.oid, around):
-            return None
-        return self._line(around).list_ends(split.commit.oid).get(at.record.thread)
+        if split is None:
+            return None, None, None
+        _split, _around, joined = self._locate(split)
+        coming, outer = self._push.find_coming, split.record.thread
+        around = joined or coming(ARCHIVE + outer) or coming(ACTIVE + outer)
+        if around is None or is_descendant(self._objects, split.commit.oid, around):
+            return split, around, None
+        return split, around, self._line(around).list_ends(split.commit.oid).get(thread)
 
     def _line(self, tip: Oid) -> "_Line":
         return self._lines.setdefault(tip, _Line(self._objects, tip))
@@ -391,9 +387,6 @@ class _Judging:
 # ever with one regular expression, or from filling its memory.
 
 _MEMORY_BYTES = 1024**3
-# A blob is held as text, as a document and in canonical form, each several times its size.
-_TIMES_A_BLOB = 24
-_LARGEST_BLOB = 4 * _MEMORY_BYTES
 
 
 def check_push(
@@ -402,8 +395,7 @@ def check_push(
     """Return why the push in git's quarantine is refused; an empty list accepts it."""
     store = open_received(git_dir, environ)
     limits = read_receive_limits(store.config)
-    largest = min(limits.most_blob_bytes, _LARGEST_BLOB)
-    memory = _MEMORY_BYTES + _TIMES_A_BLOB * largest + mapped_bytes(store.objects)
+    memory = _MEMORY_BYTES + bytes_to_check(store.objects, limits.most_blob_bytes)
     try:
         told = run_limited(
             lambda: check_received(store, updates),
@@ -497,7 +489,7 @@ def _announce(
         lines = [line for each in moved for line in _lines(store, each)]
         given = "".join(line + "\n" for line in lines).encode()
         argv = split_command(command)
-        ran = run_program(argv, environ, given=given, timeout_s=_TIMEOUT_S)
+        ran = run_listener(argv, environ, given=given, cwd=store.path, timeout_s=_TIMEOUT_S)
     except (UwfError, OSError) as error:
         yield f"{ON_RECEIVE}: {error}"
         return

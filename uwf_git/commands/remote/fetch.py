@@ -445,11 +445,17 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
 
     The clone is made beside *path* and renamed at the end: complete, or not there at all.
     """
-    target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
-    target = os.path.abspath(target)
-    if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
+    named = path or folder_of(parse_remote_url(url, relative_to=caller.cwd).text)
+    if not named:
+        raise bad_remote_url(url, "has no name for the clone; give a path as well")
+    target = os.path.realpath(os.path.join(caller.cwd, os.path.expanduser(named)))
+    is_here = target == os.path.realpath(caller.cwd)
+    is_empty = os.path.isdir(target) and not os.listdir(target)
+    if is_here or (os.path.lexists(target) and not is_empty):
         raise Refused(
-            f"{target} exists already, and is not an empty folder",
+            f"{target} is the folder that you are in, which the clone would replace"
+            if is_here
+            else f"{target} exists already, and is not an empty folder",
             code="place-taken",
             hint="name another path: `uwf clone URL PATH`",
             path=target,
@@ -458,6 +464,8 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     made = os.path.join(parent, f".{name}.{os.urandom(4).hex()}.clone")
     try:
         create_store(made, environ=caller.environ)
+        if is_empty:
+            shutil.copymode(target, made)
         set_config(os.path.join(made, "config"), "uwf.store", "true")
         store = open_store(made, environ=caller.environ)
         add_remote(store, ORIGIN, url, cwd=caller.cwd)
@@ -472,10 +480,3 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
         shutil.rmtree(made, ignore_errors=True)
         raise
     return Cloned(target, fetched)
-
-
-def _folder(url: str, cwd: str) -> str:
-    name = folder_of(parse_remote_url(url, relative_to=cwd).text)
-    if not name:
-        raise bad_remote_url(url, "has no name for the clone; give a path as well")
-    return name

@@ -58,6 +58,14 @@ def remove_remote(store: Store, name: str) -> Remote:
     # Settings last: if this is killed in between, the same command does the rest.
     forget_tracking(store, remote)
     remove_remote_settings(store, name)
+    left = list_remotes(open_store(store.path, environ=store.environ).config)
+    if any(each.name == name for each in left):
+        raise Refused(
+            f"remote {name} is also in settings outside of this repository's config",
+            code="remote-elsewhere",
+            hint="git says where: `git config --show-origin --get-regexp '^remote[.]'`",
+            remote=name,
+        )
     return remote
 
 
@@ -244,9 +252,8 @@ def _push_active(
     ref = f"refs/threads/{name}"
     if ended is None:
         return _push_forward(objects, ref, here, there.threads.get(name))
-    if is_descendant(objects, ended, here):
-        return NotPushed(ref, "fetch-first", here, ended)
-    return NotPushed(ref, _apart(objects, here, ended), here, ended)
+    is_behind = is_descendant(objects, ended, here)
+    return NotPushed(ref, "fetch-first" if is_behind else _apart(objects, here, ended), here, ended)
 
 
 def _push_forward(
@@ -310,7 +317,9 @@ def find_first_push(
     """Return the first push of a project's repository to the remote *name*, or None."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
-    if not is_project(store) or any(read_shared(store, remote).rows()):
+    # git guesses the same where the config does not say.
+    is_bare = store.config.get_flag("core.bare", default=os.path.basename(store.path) != ".git")
+    if is_bare or any(read_shared(store, remote).rows()):
         return None
     here = read_shared(store)
     if threads:
@@ -321,13 +330,6 @@ def find_first_push(
     url = remote_url(store, remote, for_push=True)
     names = here.threads.keys() | here.archive.keys()
     return FirstPush(remote, url.shown, len(names), len(here.workflows))
-
-
-def is_project(store: Store) -> bool:
-    """Check whether the repository has a work tree."""
-    # git guesses the same where the config does not say.
-    is_bare = os.path.basename(store.path) != ".git"
-    return not store.config.get_flag("core.bare", default=is_bare)
 
 
 # Push batches: send many units at once, and fewer at a time when the remote refuses them.

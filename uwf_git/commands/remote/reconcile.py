@@ -30,7 +30,7 @@ from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, is_descendant, read_commit
 from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.incoming import mapped_bytes, read_receive_limits
+from uwf_git.store.remotes.incoming import bytes_to_check, read_receive_limits
 from uwf_git.store.remotes.remotes import Remote, Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
@@ -45,17 +45,15 @@ from uwf_git.store.workflows import WORKFLOWS, list_names
 #
 # A few kilobytes of JSON can take gigabytes as Python values.
 
+# For blobs of up to the usual size; larger ones take more.
 _MEMORY_BYTES = 320 * 1024 * 1024
-# A larger blob takes this much more, as text, as a document and in canonical form.
-_TIMES_A_BLOB = 24
-_LARGEST_BLOB = 4 * 1024**3
 
 
 def first_finding(store: Store, check: Callable[[], Iterator[Finding]]) -> Finding | None:
     """Return the first finding of *check*, which runs in a child; None without any."""
     limits = read_receive_limits(store.config)
-    more = min(limits.most_blob_bytes, _LARGEST_BLOB) - DEFAULT_BLOB_BYTES
-    memory = _MEMORY_BYTES + _TIMES_A_BLOB * max(more, 0) + mapped_bytes(store.objects)
+    more = max(limits.most_blob_bytes - DEFAULT_BLOB_BYTES, 0)
+    memory = _MEMORY_BYTES + bytes_to_check(store.objects, more)
     try:
         found = run_limited(
             lambda: list(islice(check(), 1)),
@@ -65,8 +63,8 @@ def first_finding(store: Store, check: Callable[[], Iterator[Finding]]) -> Findi
     except LimitHit as hit:
         setting = "uwf.maxBlobSize" if hit.facts["limit"] == "memory" else "uwf.receiveTimeout"
         return Finding(hit.message, f"if it is right: `git config --global {setting} NUMBER`")
-    except LimitedRunDied as error:
-        return Finding(error.message, error.hint or "")
+    except (LimitedRunDied, StoreDamaged) as error:
+        return Finding(error.message, error.hint or "see `git fsck`")
     return Finding(*found[0]) if found else None
 
 
@@ -141,7 +139,7 @@ def judge_together(
     while waiting:
         part = waiting.pop()
         is_read = failed < MOST_FAILED
-        finding = _first_finding(store, partial(check, part)) if is_read else _NOT_READ
+        finding = first_finding(store, partial(check, part)) if is_read else _NOT_READ
         failed += finding is not None
         if finding is None:
             for each in part:
@@ -152,13 +150,6 @@ def judge_together(
             middle = len(part) // 2
             waiting += [part[middle:], part[:middle]]
     return refused
-
-
-def _first_finding(store: Store, check: Callable[[], Iterator[Finding]]) -> Finding | None:
-    try:
-        return first_finding(store, check)
-    except StoreDamaged as error:
-        return Finding(error.message, error.hint or "see `git fsck`")
 
 
 def check_arrivals(

@@ -127,9 +127,9 @@ def _read(config: GitConfig, name: str, default: int) -> int:
     if value is None:
         return default
     size = parse_size(value)
-    if size is None:
+    if size is None or (name == RECEIVE_TIMEOUT and not value.isdecimal()):
         raise Refused(
-            f"{name} is {value[:40]!r}, not a number such as 500 or 32m",
+            f"{name} is {value[:40]!r}, not a number such as 500, or 32m for a size",
             code="bad-receive-limit",
             hint=f"set it in the store that receives: `git config {name} NUMBER`",
             setting=name,
@@ -178,6 +178,15 @@ def open_received(git_dir: str, environ: Mapping[str, str]) -> Store:
     # As in git, relative to the working directory of the hook. dict: drop duplicates.
     unique = dict.fromkeys(os.path.realpath(path) for path in paths)
     return store._replace(objects=ReceivedObjects(unique))
+
+
+_TIMES_A_BLOB = 24
+_LARGEST_BLOB = 4 * 1024**3
+
+
+def bytes_to_check(objects: ObjectStore, most_blob_bytes: int) -> int:
+    """Return the memory for a check of blobs of that size: as text, a document and canonical."""
+    return _TIMES_A_BLOB * min(most_blob_bytes, _LARGEST_BLOB) + mapped_bytes(objects)
 
 
 def mapped_bytes(objects: ObjectStore) -> int:

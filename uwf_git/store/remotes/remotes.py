@@ -45,6 +45,7 @@ _KINDS: dict[str, UrlKind] = {
     "ssh+git": "ssh",
 }
 _PLAIN = re.compile(r"[^\x00-\x20\x7f]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:\\@]+)(?::([0-9]{0,5}))?")
 _HIGHEST_PORT = 65_535
 # What is meant as a URL and would be the path of a host called "https", or a folder.
@@ -94,6 +95,8 @@ def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
     # ssh would take a host that begins with a dash for an option.
     if host[:1] in {"", ":"} or host.startswith("-") or not _PLAIN.fullmatch(text):
         raise bad_remote_url(text, "names no host")
+    if _CONTROL.search(unquote(text)):
+        raise bad_remote_url(text, "has a control character")
     if not _is_authority(authority):
         raise bad_remote_url(text, "has a malformed host or port (in a password, write / as %2F)")
     scheme = "ssh" if kind == "ssh" else found[1].lower()
@@ -204,7 +207,7 @@ def without_passwords(words: str, text: str) -> str:
 
 def folder_of(text: str) -> str:
     """Return the folder name for a clone of *text* as git chooses it: `name.git`."""
-    path = text.rstrip("/").removesuffix("/.git").rstrip("/")
+    path = shown_url(text).rstrip("/").removesuffix("/.git").rstrip("/")
     name = re.split(r"[/:]", path)[-1].removesuffix(".git")
     return f"{name}.git" if name and name not in {".", ".."} else ""
 
@@ -228,19 +231,6 @@ _OTHER_NAMES = ("threads", "hub", "uwf")
 _URL = re.compile(r"remote\.(.+)\.url", re.DOTALL)
 # What git-check-ref-format forbids, and surrogates: bytes that are not UTF-8.
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
-
-
-def _no_such_remote(name: str, known: list[str]) -> Refused:
-    shown = name[:60] if name.isprintable() and name else repr(name[:60])
-    named = f"there are {', '.join(known)}; a thread's name comes after one of them"
-    there_are = named if known else "there is none yet"
-    return Refused(
-        f"there is no remote {shown}",
-        code="no-such-remote",
-        hint=f"{there_are}; `uwf remote add NAME URL` adds one",
-        remote=name[:60],
-        known=known,
-    )
 
 
 class Remote(NamedTuple):
@@ -267,15 +257,13 @@ def is_remote_name(name: str) -> bool:
 
 
 def list_remotes(config: GitConfig) -> list[Remote]:
-    names = sorted(found[1] for setting in config.values if (found := _URL.fullmatch(setting)))
-    return [
-        Remote(
-            name,
-            config.get_all(f"remote.{name}.url")[0],
-            tuple(config.get_all(f"remote.{name}.pushurl")),
-        )
-        for name in names
-    ]
+    found = []
+    for name in sorted(match[1] for setting in config.values if (match := _URL.fullmatch(setting))):
+        urls = config.get_all(f"remote.{name}.url")
+        # git pushes to all of several URLs.
+        push_urls = config.get_all(f"remote.{name}.pushurl") or (urls if len(urls) > 1 else [])
+        found.append(Remote(name, urls[0], tuple(push_urls)))
+    return found
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
@@ -284,10 +272,19 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     A project's own remotes count only if `uwf remote add` has added no remote.
     """
     remotes = {remote.name: remote for remote in list_remotes(config)}
-    if name is not None:
-        if name not in remotes:
-            raise _no_such_remote(name, list(remotes))
+    if name in remotes:
         return remotes[name]
+    if name is not None:
+        shown = name[:60] if name.isprintable() and name else repr(name[:60])
+        named = f"there are {', '.join(remotes)}; a thread's name comes after one of them"
+        there_are = named if remotes else "there is none yet"
+        raise Refused(
+            f"there is no remote {shown}",
+            code="no-such-remote",
+            hint=f"{there_are}; `uwf remote add NAME URL` adds one",
+            remote=name[:60],
+            known=list(remotes),
+        )
     added = {each: remote for each, remote in remotes.items() if _is_added(config, remote)}
     candidates = added or remotes
     if len(candidates) == 1:
@@ -377,12 +374,8 @@ def refspecs_of(name: str) -> list[tuple[str, str]]:
 
 
 def remove_remote_settings(store: Store, name: str) -> None:
-    path = _config_path(store)
-    known = list_remotes(read_config_file(path))
-    if name not in {remote.name for remote in known}:
-        raise _no_such_remote(name, [remote.name for remote in known])
     with own_change(store):
-        rewrite_config(path, lambda text: remove_section(text, f"remote.{name}"))
+        rewrite_config(_config_path(store), lambda text: remove_section(text, f"remote.{name}"))
 
 
 def _config_path(store: Store) -> str:

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -22,6 +23,7 @@ from dulwich.client import (
     HTTPUnauthorized,
     InvalidWants,
     LocalGitClient,
+    SSHGitClient,
     StrangeHostname,
     SubprocessGitClient,
     TraditionalGitClient,
@@ -83,7 +85,10 @@ def find_credential(
     """Return the credential for *url* from git's helpers or its prompt, or None."""
     if git is None:
         return None
-    ran = _run(git, "fill", environ, _describe(url))
+    # A password in the URL was refused. Escapes are left to git, which refuses a line end in one.
+    user, _at, _host = urlsplit(url.text).netloc.rpartition("@")
+    place = url.text.replace(f"{user}@", f"{user.partition(':')[0]}@", 1)
+    ran = _run(git, "fill", environ, f"url={place}\n\n")
     if ran.status != 0:
         return None
     description = ran.stdout.decode(errors="replace")
@@ -108,15 +113,6 @@ def _run(git: str, verb: str, environ: Mapping[str, str], description: str) -> R
     # Not where we are: a repository there would name a helper, and it is none of the store's.
     argv = [os.path.abspath(git), "credential", verb]
     return run_program(argv, child, given=description.encode(), cwd="/")
-
-
-def _describe(url: RemoteUrl) -> str:
-    parts = urlsplit(url.text)
-    host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-    lines = [f"protocol={parts.scheme}", f"host={host}", f"path={parts.path.lstrip('/')}"]
-    if parts.username:
-        lines.append(f"username={unquote(parts.username)}")
-    return "\n".join(lines) + "\n\n"
 
 
 # Count what a server sends besides objects: its list of refs, its answers, its messages.
@@ -198,6 +194,11 @@ def request_safely(
         options["headers"] = headers
         response = request(method, url, redirect=False, **options)
         place = response.headers.get("Location")
+        if response.status == HTTPStatus.UNAUTHORIZED and _origin(url) != _origin(remote.text):
+            # No answer about the credential for *remote*, which this server did not get.
+            response.close()
+            asks = f"it redirects to {urlsplit(url).hostname}, which asks for a name and password"
+            raise RemoteFailed(remote, asks, hint="make that address the remote")
         if method != "GET" or response.status not in _REDIRECTS or not place:
             # dulwich sends what follows to where this came from.
             response.geturl = lambda final=url: final
@@ -220,7 +221,6 @@ SILENCE_S = 120.0
 # What dulwich logs quotes the server; the first handler would be standard error.
 logging.getLogger("dulwich").addHandler(logging.NullHandler())
 
-_HTTP_OK = 200
 _SSH_COMMAND = "core.sshCommand"
 _MOST_HAVES = 256
 _PREFIXES = [*(f"refs/{each}/".encode() for each in SHARED), CLAIMS.encode()]
@@ -449,7 +449,7 @@ def _watch_responses(
         response = request(method, url, **options)
         stack.callback(response.close)
         kind = response.headers.get("Content-Type", "")
-        if response.status == _HTTP_OK and not kind.startswith("application/x-git-"):
+        if response.status == HTTPStatus.OK and not kind.startswith("application/x-git-"):
             # dulwich would hold all objects of such a server in memory, of any size.
             raise not_smart(remote)
         response.read = meter.counted(response.read)
@@ -471,7 +471,7 @@ def _open_client(
     # Of a URL that it cannot parse, the other one makes a host and a path.
     is_url = "://" in access.url.text
     open_client = get_transport_and_path_from_url if is_url else get_transport_and_path
-    return open_client(
+    client, path = open_client(
         access.url.text,
         config=_dulwich_config(access.config),
         operation=operation,
@@ -479,6 +479,10 @@ def _open_client(
         password=credential.password if credential else None,
         ssh_command=_ssh_command(access) if access.url.kind == "ssh" else None,
     )
+    # dulwich decodes neither the path nor the name of such a URL.
+    if is_url and isinstance(client, SSHGitClient):
+        client.username = client.username and unquote(client.username)
+    return client, unquote(path) if is_url and access.url.kind != "http" else path
 
 
 def _dulwich_config(config: GitConfig) -> ConfigDict:
