@@ -11,6 +11,12 @@ from uwf_git.engine.turn_context import RoleView
 
 Build = Callable[..., str]
 
+LISTED = "a list of objects, each with the fields below"
+LIST: dict[str, Any] = {
+    "type": "array",
+    "items": {"properties": {"file": {"type": "string"}, "severity": {"enum": ["low", "high"]}}},
+}
+
 
 @pytest.fixture
 def build() -> Build:
@@ -59,6 +65,8 @@ def test_alternatives_with_more_around_them_show_the_schema(build: Build) -> Non
         ({"type": "array", "items": {"type": "string"}}, "a list, each item text"),
         ({"const": 5}, "exactly 5"),
         ({"enum": ["x"]}, 'one of "x"'),
+        ({"anyOf": [{"type": "string"}, {"type": "number"}]}, "text or a number"),
+        (LIST, "a list, each item an object with `file`, `severity`"),
     ],
 )
 def test_meta_that_is_no_object_goes_into_a_block(build: Build, schema: Any, phrase: str) -> None:
@@ -66,6 +74,18 @@ def test_meta_that_is_no_object_goes_into_a_block(build: Build, schema: Any, phr
 
     assert f"one fenced block of JSON that holds {phrase}:" in text
     assert "---" not in text
+    assert ("The whole JSON Schema" in text) == (schema is LIST)
+
+
+def test_fields_of_a_list_s_objects_are_told_once() -> None:
+    words = SchemaWords({"properties": {"all": LIST, "one": LIST["items"]}})
+
+    words.list_fields(words.root)
+
+    inner = ["  - `file` (optional): text", '  - `severity` (optional): one of "low", "high"']
+    head = [f"- `all` (optional): {LISTED}", "- `one` (optional): an object"]
+    assert words.lines == [head[0], *inner, head[1], *inner]
+    assert words.is_complete
 
 
 @pytest.mark.parametrize(
@@ -108,6 +128,7 @@ def test_schema_is_put_in_words(schema: Any, phrase: str) -> None:
         {"anyOf": [{"type": "object", "properties": {"a": {}}}]},
         {"anyOf": [{"type": "string"}], "minLength": 1},
         {"type": "array", "items": {"not": {}}},
+        {"properties": {"a": {"type": "array", "items": LIST}}},
         {"$ref": "#/$defs/nowhere"},
         {"$ref": "https://example.com/schema"},
         {"$ref": "#"},

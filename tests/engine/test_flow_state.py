@@ -271,6 +271,16 @@ def test_the_patch_of_each_conflict_settles_it(
     raise AssertionError("it never ends")
 
 
+@pytest.mark.parametrize("base", [{}, {"outputs": 1}, {"outputs": {"a": 1}}])
+@pytest.mark.parametrize("made", [2, ["x"], {"a": 2}])
+def test_outputs_that_are_no_list_are_settled_by_a_patch_alone(base: State, made: Any) -> None:
+    changed = [{"outputs": made, "output": 1}, {"outputs": {"a": 3}}]
+    conflicts = join(base, base, changed, {"outputs": "last"}).conflicts
+    settled = join(base, merge_patch(base, build_patch(conflicts)), changed)
+    assert top(settled)["outputs"] == [1]
+    assert "merge:" not in str(merge_conflict("T", "x", conflicts).hint)
+
+
 @given(states, st.lists(states, min_size=2, max_size=3))
 def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: list[State]) -> None:
     conflicts = join(base, base, changed).conflicts

@@ -19,6 +19,7 @@ BOOLEAN, INTEGER, NUMBER, STRING = (
     {"type": name} for name in ("boolean", "integer", "number", "string")
 )
 
+TEXT_OR_NULL = {"anyOf": [STRING, {"type": "null"}]}
 TWO = [{"a": 1}, {"b": 2}]
 
 
@@ -57,12 +58,22 @@ def test_field_that_refers_to_a_place_in_a_list_is_described() -> None:
         ({"type": "object"}, ['{"a": [1]}', ""], {"a": [1]}),
         ({"type": "object"}, ["a: [1", "", "a: 1", "b: 2", ""], {"a": 1, "b": 2}),
         ({}, ["[1, two]", ""], [1, "two"]),
+        # A text is what was typed, also where the schema takes other values.
+        ({}, ["fix #1 # now", "so", ""], "fix #1 # now\nso"),
+        (TEXT_OR_NULL, ["#12 is fixed", ""], "#12 is fixed"),
+        (TEXT_OR_NULL, ["fix: it # now", ""], "fix: it # now"),
+        (TEXT_OR_NULL, ["12", ""], "12"),
+        (TEXT_OR_NULL, ["null", ""], None),
+        ({"type": ["string", "integer"]}, ["12", ""], 12),
+        ({}, ['"12"', ""], "12"),
+        ({"type": "array", "items": {"enum": ["a: b", "c"]}}, ["a: b", "2", ""], ["a: b", "c"]),
+        ({"type": "array", "items": {"$ref": "#/$defs/n"}}, ["a: b", "x", ""], ["a: b", "x"]),
     ],
 )  # fmt: skip
 def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], value: Any) -> None:
     me = Answers(*typed)
 
-    assert fill(me, fields("it", it=schema)) == {"it": value}
+    assert fill(me, fields("it", it=schema) | {"$defs": {"n": STRING}}) == {"it": value}
     assert me.answers == []
 
 
@@ -103,7 +114,12 @@ def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> 
 
 @pytest.mark.parametrize(
     ("schema", "typed", "value"),
-    [(STRING, ["x"], "x"), (True, ["{a: 1}", ""], {"a": 1}), ({"enum": [1, 2]}, ["2"], 2)],
+    [
+        (STRING, ["x"], "x"),
+        (True, ["{a: 1}", ""], {"a": 1}),
+        ({"enum": [1, 2]}, ["2"], 2),
+        ({"type": "object"}, [""], {}),
+    ],
 )
 def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], value: Any) -> None:
     assert fill(Answers(*typed), schema) == value

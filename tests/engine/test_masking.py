@@ -27,11 +27,17 @@ def test_names_of_keys_are_known() -> None:
         "GITLAB_PAT",
         "GOOGLE_CREDENTIALS",
         "SMTP_PASS",
+        "DB_PWD",
         "NPM_CONFIG__AUTH",
         "GEMINI_API_KEY_2",
         "TOKEN1",
     ]:
         assert find_secrets({name: f" {KEY}\n"}) == (KEY,)
+
+
+@pytest.mark.parametrize("key", [f"/{'aB3' * 13}", "/aB+3aB3/aB3", "~aB3#aB3"])
+def test_key_that_begins_as_a_path_is_a_secret(key: str) -> None:
+    assert find_secrets({"MY_KEY": key}) == (key,)
 
 
 def test_other_values_are_no_secrets() -> None:
@@ -49,6 +55,7 @@ def test_other_values_are_no_secrets() -> None:
         ("PRIVATE_KEY", "~/.ssh/id_ed25519"),
         ("PRIVATE_KEY", "./keys/deploy.pem"),
         ("PRIVATE_KEY", "/etc/ssl/private/key.pem"),
+        ("PRIVATE_KEY", "/application-credentials.json"),
         ("HTTP_PROXY", "http://proxy:3128"),
         ("HTTP_PROXY", "http://me:short@proxy:3128"),
     ]:

@@ -146,7 +146,7 @@ def _diff(here: ValuePath, there: ValuePath, one: Any, other: Any) -> Iterator[V
         pairs = list(_pair_unequal(one, other))
     else:
         pairs = []
-        if _spelled(one) != _spelled(other):
+        if spelled(one) != spelled(other):
             yield ValueChange("changed", there, one, other)
     for x, y in pairs:
         if y is None:
@@ -161,7 +161,7 @@ def _pair_unequal(one: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[An
     """Yield the positions of the elements between equal elements, pair by pair."""
     ones: list[int] = []
     others: list[int] = []
-    for pair in align([*map(_spelled, one)], [*map(_spelled, other)]):
+    for pair in align([*map(spelled, one)], [*map(spelled, other)]):
         if pair.one is not None and pair.other is not None:
             yield from zip_longest(ones, others)
             ones, others = [], []
@@ -172,9 +172,9 @@ def _pair_unequal(one: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[An
     yield from zip_longest(ones, others)
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
     """Return a text that only equal values share: to Python 1 equals true."""
-    return json.dumps(value, sort_keys=True)
+    return json.dumps(value, sort_keys=True, default=repr)
 
 
 # Unified diffs of two texts.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from uwf_git.engine.diff import spelled
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict, merge_patch
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, parse_position
@@ -235,7 +236,10 @@ class Conflict(NamedTuple):
     path: tuple[str, ...]
     base: Any
     values: tuple[tuple[Side, Any], ...]
-    """What the sides made of it, ``MISSING`` where they removed it; empty: an append to no list."""
+    """What the sides made of it, ``MISSING`` where they removed it."""
+
+    present: Any = MISSING
+    """What is no list to append to; then there are no values."""
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON; what is missing has no member."""
@@ -255,6 +259,9 @@ class Conflict(NamedTuple):
     def patch(self) -> dict[str, Any]:
         """Return a merge patch of the parent that settles it: the first side's value that can."""
         is_new = self.base is MISSING
+        if self.path in (("outputs",), ("errors",)):
+            # No policy but appending: it needs a list, or nothing, that the parent has set.
+            return {self.path[0]: [] if is_new else None}
         settled: Any = None
         for _side, value in self.values:
             is_removal = value is MISSING or value is None
@@ -278,12 +285,13 @@ def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Re
     """Return the error for keys that branches set differently, and that no policy settles."""
     told = "; ".join(_describe(each) for each in conflicts)
     patch = build_patch(conflicts)
-    key = conflicts[0].path[0]
+    keys = [each.path[0] for each in conflicts if each.path[0] not in _ALWAYS]
+    policy = f"; for new threads, write `merge: {{{keys[0]}: last}}` in the file" if keys else ""
     return Refused(
         f"the branches of {label} disagree about {told}",
         code="merge-conflict",
         hint=f"`uwf thread patch {thread} {shlex.quote(_shown(patch, None))}` settles it, with "
-        f"the value that you want; for new threads, write `merge: {{{key}: last}}` in the file",
+        f"the value that you want{policy}",
         thread=thread,
         conflicts=[each.as_document() for each in conflicts],
     )
@@ -376,8 +384,8 @@ class _Merger:
         if isinstance(present, list):
             state[key] = [*present, value]
         elif not any(each.path == (key,) for each in self._conflicts):
-            # Removing it settles that.
-            self._conflicts.append(Conflict((key,), present, ()))
+            base = self._join.base.get(key, MISSING)
+            self._conflicts.append(Conflict((key,), base, (), present))
 
     def finish(self, state: dict[str, Any]) -> Merged:
         """Return the outcome: *state*, and in it the errors of what was given up."""
@@ -447,23 +455,7 @@ def _keys(join: Join) -> list[str]:
 
 def _same(one: Any, other: Any) -> bool:
     """Check that two values are the same JSON; in Python 1 equals true."""
-    return one is other or (one == other and _have_same_booleans(one, other))
-
-
-def _have_same_booleans(one: Any, other: Any) -> bool:
-    """Check that two values that Python takes for equal have booleans in the same places."""
-    waiting = [([one], [other])]
-    while waiting:
-        here, there = waiting.pop()
-        for mine, yours in zip(here, there, strict=True):
-            kind = type(mine)
-            if kind is dict:
-                waiting.append((list(mine.values()), [yours[key] for key in mine]))
-            elif kind is list:
-                waiting.append((mine, yours))
-            elif (kind is bool) != (type(yours) is bool):
-                return False
-    return True
+    return one is other or (one == other and spelled(one) == spelled(other))
 
 
 def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -476,11 +468,11 @@ def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(conflict: Conflict) -> str:
-    base = f"{'.'.join(conflict.path)}: {_shown(conflict.base)}"
+    key = ".".join(conflict.path)
     if not conflict.values:
-        return f"{base}, which is no list to append to"
+        return f"{key}: {_shown(conflict.present)}, which is no list to append to"
     sides = (f"{side.label} ({side.number}) {_shown(value)}" for side, value in conflict.values)
-    return f"{base} at the split, {', '.join(sides)}"
+    return f"{key}: {_shown(conflict.base)} at the split, {', '.join(sides)}"
 
 
 def _shown(value: Any, longest: int | None = _LONGEST_SHOWN) -> str:

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 from uwf_git.engine.prompt import SchemaWords, list_forms, literal, title_of
 
 _YES, _NO = {"y", "yes", "true"}, {"n", "no", "false"}
+# What JSON and quoted YAML begin with.
+_MARKS = {"[", "{", "'", '"'}
 _SCALARS = {"string", "integer", "number", "boolean"}
 
 _UNSET: Any = object()
@@ -59,7 +61,8 @@ class _Form:
         shape = self._choose_shape(self._words.resolve(self._schema))
         if not shape.get("properties"):
             self._asker.say(f"The answer: {self._words.phrase(shape)}\n")
-            kept = _UNSET if before is None else before
+            nothing = _UNSET if self._check({}, self._schema) else {}
+            kept = nothing if before is None else before
             return self._ask_value(shape, is_required=True, before=kept)
         known = before if isinstance(before, dict) else {}
         answers = {
@@ -117,18 +120,28 @@ class _Form:
                 empty = '; an empty text is ""' if _kind(schema) in {"", "string"} else ""
                 self._asker.say(f"this is needed{empty}; Ctrl-C leaves without an answer\n")
                 continue
-            try:
-                value = _read_value(lines, schema)
-            except ValueError as unfit:
-                self._asker.say(f"{unfit}\n")
-                continue
-            # With the root's definitions its references resolve.
-            root = self._schema if isinstance(self._schema, dict) else {}
-            kept = {name: root[name] for name in ("$defs", "definitions") if name in root}
-            problem = self._check(value, {**kept, **schema})
+            value, problem = self._read(lines, schema)
             if not problem:
                 return value
             self._asker.say(f"{problem}\n")
+
+    def _read(self, lines: list[str], schema: dict[str, Any]) -> tuple[Any, str]:
+        """Return the value that was typed, and what is wrong with it."""
+        # With the root's definitions its references resolve.
+        root = self._schema if isinstance(self._schema, dict) else {}
+        whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | schema
+        if "items" in schema:
+            schema = schema | {"items": self._words.resolve(schema["items"])}
+        value = None
+        try:
+            value = _read_value(lines, schema)
+            problem = self._check(value, whole)
+        except ValueError as unfit:
+            problem = str(unfit)
+        text = "\n".join(lines)
+        # A text need not be YAML; what begins as JSON is meant so.
+        is_text = problem and text.lstrip()[:1] not in _MARKS and not self._check(text, whole)
+        return (text, "") if is_text else (value, problem)
 
     def _read_lines(self, schema: dict[str, Any], prompt: str) -> list[str]:
         first = self._asker.read_line(prompt)
@@ -176,7 +189,7 @@ def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
             return word in _YES
         case "integer" | "number" as kind:
             return _read_number(line.strip(), kind)
-        case "array" if isinstance(items, dict) and _kind(items) in _SCALARS:
+        case "array" if items is not None and _is_scalar(items):
             if line.lstrip()[:1] != "[":
                 return [_read_value([each], items) for each in lines]
     return _read_yaml("\n".join(lines))
@@ -205,6 +218,9 @@ def _read_yaml(text: str) -> Any:
     from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
 
     try:
-        return parse_yaml(text).value
+        value = parse_yaml(text).value
     except BadYaml as error:
         raise ValueError(f"that is neither JSON nor YAML: {error.message}") from None
+    is_plain = isinstance(value, str) and text.lstrip()[:1] not in _MARKS
+    # YAML ends a plain text at ` #`, and joins its lines.
+    return text if is_plain else value

@@ -217,7 +217,7 @@ def _in_base64(data: bytes) -> set[bytes]:
 MASK = "[masked]"
 
 _NAME = re.compile(
-    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PASS|_PAT|_AUTH|KEY_ID)"
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PASS|_PWD|_PAT|_AUTH|KEY_ID)"
     r"(?:_?\d{1,2})?$",
     re.IGNORECASE,
 )
@@ -231,7 +231,8 @@ _SHORTEST_LINE = 16
 # `changeme`, `disabled`: words of one case, and numbers, are common settings, and would be masked
 # in prose.
 _WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
-_PLACE = re.compile(r"(?:~|\.{0,2}/|[A-Za-z]:\\|file:)")
+# A key in base64 may begin with `/`, too: it has a longer word than the names of directories above.
+_PLACE = re.compile(r"(?:~/|\.{1,2}/|/(?![A-Za-z0-9]{20}|.*[^\w ./:@~-])|[A-Za-z]:\\|file:)")
 _ARMOUR = "-----"
 
 
@@ -371,11 +372,12 @@ def _is_secret(value: str) -> bool:
 # A word begins here, also behind a colour or an erased line (`grep --color`).
 _EDGE = r"(?:\b|(?<=[\d\[][mK]))"
 
+# What is looked at in vain from many places has a bound: agents write what they like.
 _KEY = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     rf"|{_EDGE}(?:"
     # OpenAI, Anthropic, OpenRouter, DeepSeek; Stripe; Groq, xAI, Replicate, Perplexity.
-    r"sk-(?=[\w-]*[0-9])[\w-]{16,}"
+    r"sk-(?=[\w-]{0,99}[0-9])[\w-]{16,}"
     r"|[sr]k_(?:live|test)_\w{16,}"
     r"|(?:gsk_|xai-|r8_|pplx-)\w{20,}"
     # GitHub, GitLab, Slack, npm, PyPI, Hugging Face.
@@ -386,7 +388,7 @@ _KEY = re.compile(
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|AIza[\w-]{35}"
     # A JSON web token: two objects and a signature in base64url.
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
+    r"|eyJ[\w-]{8,3000}+\.eyJ[\w-]{8,}\.[\w-]{8,}"
     r")",
     re.DOTALL,
 )
@@ -395,7 +397,7 @@ _KEY = re.compile(
 _AFTER = re.compile(
     rf"{_EDGE}(?:"
     r"(?P<keep>Bearer[ ]+)[\w.~+/-]{16,}=*"
-    r"|(?P<name>[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
+    r"|(?P<name>[A-Z][A-Z0-9_]{0,99}(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
     r")|(?P<user>\w://[^\s/:@]*:)[^\s/@]+(?=@)"
 )
 

@@ -51,6 +51,8 @@ _TOLD = {
 }  # fmt: skip
 
 _ALTERNATIVES = ("oneOf", "anyOf")
+_BELOW: dict[str, Any] = {}
+"""Stands for the fields of an object that the lines below a field list."""
 
 # A schema may contain itself; the words end here, and the schema itself has the rest.
 _DEEPEST = 3
@@ -96,11 +98,13 @@ class SchemaWords:
                 self.is_complete = False
                 return
             member = self.resolve(part)
+            inner = self.resolve(member["items"]) if "items" in member else member
+            bare = inner | {"properties": _BELOW} if inner.get("properties") else inner
+            shown = member | {"items": bare} if "items" in member else bare
             told = "required" if name in required else "optional"
-            line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(part)}"
+            line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(shown)}"
             description = _one_line(member.get("description"))
             self.lines.append(f"{line}. {description}" if description else line)
-            inner = self.resolve(member.get("items")) if "items" in member else member
             if inner.get("properties"):
                 self.list_fields(inner, depth=depth + 1)
 
@@ -123,25 +127,24 @@ class SchemaWords:
         for keyword in _ALTERNATIVES:
             if isinstance(schema.get(keyword), list):
                 return self._alternatives(schema, keyword, depth=depth)
-        types = schema.get("type", [])
+        types = schema.get("type", ["object"] if "properties" in schema else [])
         names = [types] if isinstance(types, str) else types
         return " or ".join(self._type(name, schema, depth=depth) for name in names) or "any value"
 
     def _alternatives(self, schema: dict[str, Any], keyword: str, *, depth: int) -> str:
         if schema.keys() - {keyword, "description", "title"}:
             self.is_complete = False
-        choices = [self.phrase(each, depth=depth + 1) for each in schema[keyword]]
-        if any(self.resolve(each).get("properties") for each in schema[keyword]):
-            self.is_complete = False
-        return " or ".join(choices)
+        return " or ".join(self.phrase(each, depth=depth + 1) for each in schema[keyword])
 
     def _type(self, name: str, schema: dict[str, Any], *, depth: int) -> str:
+        if name == "object" and schema.get("properties"):
+            self.is_complete = False
+            return f"an object with {', '.join(f'`{each}`' for each in schema['properties'])}"
         if name != "array" or "items" not in schema:
             return _TYPES.get(name, name)
-        items = self.resolve(schema["items"])
-        if items.get("properties"):
+        if self.resolve(schema["items"]).get("properties") is _BELOW:
             return "a list of objects, each with the fields below"
-        return f"a list, each item {self.phrase(items, depth=depth + 1)}"
+        return f"a list, each item {self.phrase(schema['items'], depth=depth + 1)}"
 
 
 def literal(value: Any) -> str:
@@ -206,7 +209,8 @@ def build_answer_format(role: RoleView) -> str:
     words = SchemaWords(schema)
     resolved = words.resolve(schema)
     forms = list_forms(words, resolved)
-    if not _is_object(resolved) and not forms:
+    is_object = _is_object(words, resolved)
+    if not is_object and not forms:
         shape = f"End your answer with one fenced block of JSON that holds {words.phrase(schema)}:"
         parts = [f"{shape}\n\n```json\n…\n```"]
     elif len(forms) > 1:
@@ -218,7 +222,7 @@ def build_answer_format(role: RoleView) -> str:
         if words.lines:
             parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
         parts.append(_YAML_RULES)
-    if _says_more(resolved, forms):
+    if (is_object or forms) and _says_more(resolved, forms):
         words.is_complete = False
     if role.extract_prompt:
         parts.append(f"How to fill the fields:\n\n{role.extract_prompt.strip()}")
@@ -228,12 +232,17 @@ def build_answer_format(role: RoleView) -> str:
     return "\n\n".join(parts)
 
 
-def _is_object(resolved: dict[str, Any]) -> bool:
+def _is_object(words: SchemaWords, resolved: dict[str, Any], depth: int = 0) -> bool:
     types = resolved.get("type")
-    if types is None:
-        # true, {} and a schema of constraints alone allow any value, so fields as well.
-        return not resolved.keys() & {"const", "enum"} or bool(resolved.keys() & _OBJECT_KEYWORDS)
-    return types == "object" or (isinstance(types, list) and "object" in types)
+    if types is not None:
+        return types == "object" or (isinstance(types, list) and "object" in types)
+    if resolved.keys() & _OBJECT_KEYWORDS:
+        return True
+    for keyword in _ALTERNATIVES if depth < _DEEPEST else ():
+        if isinstance(choices := resolved.get(keyword), list):
+            return any(_is_object(words, words.resolve(each), depth + 1) for each in choices)
+    # true, {} and a schema of constraints alone allow any value, so fields as well.
+    return not resolved.keys() & {"const", "enum"}
 
 
 def list_forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
@@ -261,7 +270,7 @@ def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
             or resolved.get("properties")
             or any(form.keys() - shown for form in forms)
         )
-    return bool(resolved.keys() - shown) and _is_object(resolved)
+    return bool(resolved.keys() - shown)
 
 
 def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:

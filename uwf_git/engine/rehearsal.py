@@ -13,7 +13,7 @@ from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import Definition
-from uwf_git.model.flow import Flow, FlowNode, Position
+from uwf_git.model.flow import Flow, FlowNode, Position, read_table
 from uwf_git.model.workflow import END, START
 
 # The least value that fits a JSON Schema: what an agent says that says as little as it may.
@@ -196,13 +196,7 @@ def rehearse(definition: Definition, prompt: str) -> Rehearsal:
         if definition.flow is None:
             run.go_through_graph()
         else:
-            nodes = {
-                place: FlowNode(
-                    place, fields["type"], {k: fields[k] for k in fields if k != "type"}
-                )
-                for place, fields in definition.flow.nodes.items()
-            }
-            flow = Flow(nodes, definition.flow.language or "javascript")
+            flow = Flow(read_table(definition.flow.nodes), definition.flow.language or "javascript")
             run.go_through_flow(_Branch(flow), dict(definition.initial_state or {}))
     except _Stuck as stuck:
         return Rehearsal(tuple(run.roles), stuck.problem, stuck.at)

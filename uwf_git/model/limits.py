@@ -144,8 +144,14 @@ def list_used(present: "ThreadState") -> dict[str, float]:
     }
 
 
-def find_time_left_s(present: "ThreadState") -> float | None:
-    """Return how many seconds of execution time are left; None if there is no limit."""
+def find_time_left_s(present: "ThreadState", *, spent_ms: int = 0) -> float | None:
+    """Return how many seconds of execution time are left; None if there is no limit.
+
+    *spent_ms* are gone already, and not recorded yet.
+    """
     limit = present.limits.get("maxExecutionTime")
     # A thread from elsewhere may have any limit.
-    return None if limit is None else max(0.0, min(limit - present.execution_ms, LONGEST_MS) / _MS)
+    if limit is None:
+        return None
+    left_ms: int = min(limit - present.execution_ms - spent_ms, LONGEST_MS)
+    return max(0.0, left_ms / _MS)

@@ -35,9 +35,11 @@ def test_others_may(kind: str, file: str) -> None:
     assert read_flow_file(flow(kind, file)).flow is not None
 
 
-def test_file_that_names_the_item_is_each_branch_s_own() -> None:
-    text = FILE.replace("status.json", '"${state.itemIndex}.json"')
-    text = text.replace("FILE", "${state.item}.json").replace("KIND", 'map\n  over: "[1]"')
+@pytest.mark.parametrize("item", ["item", "$it"])
+def test_file_that_names_the_item_is_each_branch_s_own(item: str) -> None:
+    text = FILE.replace("status.json", f'"${{state.{item}Index}}.json"')
+    text = text.replace("FILE", f"${{state.{item}}}.json")
+    text = text.replace("KIND", f'map\n  as: {item}\n  over: "[1]"')
     assert read_flow_file(text).flow is not None
 
 

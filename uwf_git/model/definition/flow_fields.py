@@ -58,7 +58,7 @@ class FlowChecks:
                 self._check_items(path, node)
 
     def _check_items(self, path: DocumentPath, node: FlowNode) -> None:
-        item = re.compile(rf"\$\{{.*\b{re.escape(node.item)}(?:Index)?\b")
+        item = re.compile(rf"\$\{{.*(?<![\w$]){re.escape(node.item)}(?:Index)?(?![\w$])")
         for file in sorted(self._files_of(node.place)):
             if not item.search(file):
                 own = f"report-${{state.{node.item}Index}}.json"
