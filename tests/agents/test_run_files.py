@@ -13,11 +13,7 @@ from agents.conftest import Program, WaitFor
 from refusing import refuses
 
 from uwf_git.agents.run_files import (
-    RunAlive,
     RunDirUnusable,
-    RunFinished,
-    RunLost,
-    RunNotStarted,
     create_run_outputs,
     keep_exit_code,
     read_run_group,
@@ -57,23 +53,24 @@ def place(tmp_path: Path) -> Place:
 def test_run_with_a_status_is_finished_even_if_the_lock_is_held(
     place: Place, status: int, *, is_held: bool
 ) -> None:
-    run_dir = place(pid=b"12\n", exit=b"%d\n" % status)
+    run_dir = place(pid=b"12\n", exit=b"%d\n" % status, stdout=b"", stderr=b"")
 
-    assert read_run_state(run_dir, alive_is_held=is_held) == RunFinished(status)
+    assert read_run_state(run_dir, alive_is_held=is_held) == "finished"
+    assert read_run_result(run_dir, max_output_bytes=1).exit_code == status
 
 
 @pytest.mark.parametrize("torn", [b"", b"1", b"12", b"x\n", b"1234\n", b"-1\n"])
 def test_status_that_was_not_written_whole_does_not_count(place: Place, torn: bytes) -> None:
     run_dir = place(pid=b"12\n", exit=torn)
 
-    assert isinstance(read_run_state(run_dir, alive_is_held=True), RunAlive)
-    assert isinstance(read_run_state(run_dir, alive_is_held=False), RunLost)
+    assert read_run_state(run_dir, alive_is_held=True) == "alive"
+    assert read_run_state(run_dir, alive_is_held=False) == "lost"
 
 
 def test_began_without_an_end_is_lost_and_nothing_at_all_never_began(place: Place) -> None:
-    assert isinstance(read_run_state(place(), alive_is_held=False), RunNotStarted)
-    assert isinstance(read_run_state(place(stdout=b""), alive_is_held=False), RunNotStarted)
-    assert isinstance(read_run_state(place(pid=b"12\n"), alive_is_held=False), RunLost)
+    assert read_run_state(place(), alive_is_held=False) == "not-started"
+    assert read_run_state(place(stdout=b""), alive_is_held=False) == "not-started"
+    assert read_run_state(place(pid=b"12\n"), alive_is_held=False) == "lost"
 
 
 def test_agent_that_outlives_its_engine_leaves_everything(
@@ -90,8 +87,8 @@ def test_agent_that_outlives_its_engine_leaves_everything(
     (tmp_path / "go").touch()
     wait_for(tmp_path / "run" / "exit")
 
-    assert isinstance(before, RunAlive)
-    assert read_run_state(run_dir, alive_is_held=False) == RunFinished(7)
+    assert before == "alive"
+    assert read_run_state(run_dir, alive_is_held=False) == "finished"
     ran = read_run_result(run_dir, max_output_bytes=1000)
     assert (ran.outcome, ran.exit_code, ran.stdout, ran.stderr) == (
         "exited",
@@ -124,7 +121,7 @@ def test_pipe_in_a_files_place_is_not_waited_for(place: Place, name: str) -> Non
     else:
         read_run_result(run_dir, max_output_bytes=10)
 
-    assert isinstance(state, RunLost if name == "exit" else RunFinished)
+    assert state == ("lost" if name == "exit" else "finished")
     assert group == (None if name == "pid" else 12)
 
 
@@ -167,7 +164,7 @@ def test_full_disk_is_noticed_before_a_run_begins(
         create_run_outputs(place())
 
     assert os.listdir(place()) == []
-    assert isinstance(read_run_state(place(), alive_is_held=False), RunNotStarted)
+    assert read_run_state(place(), alive_is_held=False) == "not-started"
 
 
 @pytest.mark.parametrize("torn", [None, b"", b"1"])
@@ -179,7 +176,7 @@ def test_status_in_the_reserved_room_counts_if_the_other_is_torn(
     for name, time_s in (("pid", 100), ("exit.reserved", 160)):
         os.utime(tmp_path / "run" / name, (time_s, time_s))
 
-    assert read_run_state(run_dir, alive_is_held=True) == RunFinished(17)
+    assert read_run_state(run_dir, alive_is_held=True) == "finished"
     ran = read_run_result(run_dir, max_output_bytes=9)
     assert (ran.outcome, ran.exit_code) == ("exited", 17)
     assert (ran.started_ms, ran.duration_ms) == (100_000, 60_000)
@@ -203,7 +200,7 @@ def test_status_that_the_shell_could_not_write_is_kept(
     keep_exit_code(run_dir, 7)
     keep_exit_code(run_dir, 8)
 
-    assert read_run_state(str(run_dir), alive_is_held=False) == RunFinished(7)
+    assert (run_dir / "exit").read_bytes() == b"7\n"
     assert sorted(os.listdir(run_dir)) == ["exit", "pid"]
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
 from uwf_git.agents.command_line import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
@@ -49,25 +49,8 @@ class RunDirUnusable(AgentFailed):
         )
 
 
-class RunFinished(NamedTuple):
-    """The agent ended and its exit status is known."""
-
-    exit_code: int
-
-
-class RunAlive:
-    """The agent runs."""
-
-
-class RunLost:
-    """The agent began and is gone without an exit status."""
-
-
-class RunNotStarted:
-    """No agent began."""
-
-
-RunState = RunFinished | RunAlive | RunLost | RunNotStarted
+RunState = Literal["finished", "alive", "lost", "not-started"]
+"""``finished``: its exit status is known; ``lost``: it began and is gone without one."""
 
 
 def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
@@ -78,10 +61,10 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
     """
     _, exit_code = _find_exit(Path(run_dir))
     if exit_code is not None:
-        return RunFinished(exit_code)
+        return "finished"
     if alive_is_held:
-        return RunAlive()
-    return RunNotStarted() if find_run_start_ms(run_dir) is None else RunLost()
+        return "alive"
+    return "not-started" if find_run_start_ms(run_dir) is None else "lost"
 
 
 def read_run_result(
@@ -223,7 +206,7 @@ def find_group(run_dir: str, alive_path: str) -> int | None:
     pid file says, and the caller has to check the lock.
     """
     # After the end, a daemon that the agent left behind may hold the lock.
-    if isinstance(read_run_state(run_dir, alive_is_held=True), RunFinished):
+    if read_run_state(run_dir, alive_is_held=True) == "finished":
         return None
     group = read_run_group(run_dir)
     return group if group is not None and _is_of_run(group, alive_path) is not False else None

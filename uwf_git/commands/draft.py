@@ -164,6 +164,8 @@ def _check_flow(
             if set_by_role is None:
                 return
             known |= dict.fromkeys(set_by_role)
+            if node.verifier is not None:
+                known[node.verdict_output] = None
         elif node.kind == "workflow":
             # Its result may set anything.
             return
@@ -237,7 +239,7 @@ def _list_keys(root: Node) -> dict[str, None]:
 
 LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
 
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)")
 _LONGEST_LINE = 200
 
 

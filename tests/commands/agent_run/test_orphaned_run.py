@@ -20,6 +20,7 @@ from commands.at_work import (
     pids,
     wait_for,
 )
+from commands.flow_runs import branches
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -65,6 +66,35 @@ def test_time_limit_of_an_agent_holds_without_its_engine_too(world: World) -> No
     assert failed(at) == "timed-out"
     assert (at.attempt()["content"], at.attempt()["stderr"]) == ("half of it\n", "so far\n")
     at.check_whole()
+
+
+def test_time_limit_of_a_thread_holds_for_its_branch_without_an_engine_too(world: World) -> None:
+    flow = """\
+name: one
+root: {type: parallel, nodes: [{type: agent, agentId: worker}]}
+config: {maxExecutionTime: 60000}
+"""
+    program = world.program(f"{SAY_PID}{BEGUN}{HANG}")
+    thread = world.start(program, workflow=world.put(flow).workflow)
+    world.step(thread)
+    at_work(world, thread).lose_engine()
+    (branch,) = branches(world, thread)
+    (pid,) = Path(world.store.local_path("run", branch)).glob("*/pid")
+    os.utime(pid, (time.time() - 2000,) * 2)
+
+    with pytest.raises(TurnFailed, match="execution time that the thread had left"):
+        world.step(branch, agent_player(None))
+
+
+def test_another_agent_may_be_named_meanwhile_for_another_role(world: World) -> None:
+    world.program(f"{SAY_PID}{BEGUN}{UNTIL_GO}{RESULT}", name="relative")
+    world.put()
+    at = at_work(world, world.start("./relative"))
+    at.lose_engine()
+    (world.place / "go").touch()
+
+    named = world.step(at.thread, agent_player(None), agents=("checker=./relative",))
+    assert (named.status, named.role) == ("ready", "writer")
 
 
 def test_time_counts_from_the_beginning_of_the_agent(world: World) -> None:

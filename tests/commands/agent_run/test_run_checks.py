@@ -130,6 +130,13 @@ def test_check_has_the_time_of_the_agent(world: World) -> None:
     assert find_troubles(world.store) == ()
 
 
+def test_check_that_the_thread_has_no_time_left_for_says_how_to_give_it_more(world: World) -> None:
+    thread = begin(world, "sleep 60", file=f"{CHECKED}config: {{maxExecutionTime: 500}}\n")
+    failed = failure(world, thread)
+    assert "of execution time that the thread had left" in failed.message
+    assert "--max-execution-time" in (failed.hint or "")
+
+
 def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     environ = {**world.caller.environ, "API_TOKEN": "a-very-secret-value-123"}
     world.caller = world.caller._replace(environ=environ)

@@ -11,6 +11,7 @@ from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.inspect.show import show_thread
@@ -68,6 +69,21 @@ def test_a_pause_is_one_commit_and_holds_every_branch(world: World) -> None:
     resume_thread(world.store, world.caller, thread)
     assert world.snapshot(thread).record.status == "split"
     assert drive(world, thread, script())[0].stopped == "end"
+    assert_sound(world, thread)
+
+
+def test_a_pause_holds_the_answer_of_a_person_too(world: World) -> None:
+    thread, (leaf, *_) = grown(world)
+    assert world.step(leaf, command="human").status == "waiting"
+    question = read_question(world.store, world.caller, leaf)
+    said = PersonAnswer({}, "Fine.")
+
+    pause_thread(world.store, world.caller, thread)
+    with pytest.raises(BranchHeld, match="is paused"):
+        answer_thread(world.store, world.caller, question, said)
+    resume_thread(world.store, world.caller, thread)
+
+    assert answer_thread(world.store, world.caller, question, said).status == "ready"
     assert_sound(world, thread)
 
 

@@ -35,6 +35,20 @@ from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 
+NESTED = """\
+name: nested
+description: Branches of a branch work apart.
+root:
+  type: parallel
+  nodes:
+    - type: parallel
+      isolation: worktree
+      nodes:
+        - {type: agent, agentId: one, output: first}
+        - {type: agent, agentId: two, output: second}
+    - {type: agent, agentId: three, output: third}
+"""
+
 
 def read_all(place: Path) -> dict[str, str]:
     """Return the content of each file below *place* that is not git's own."""
@@ -70,6 +84,14 @@ def test_what_each_step_and_the_whole_thread_changed(world: World, thread: Threa
     assert changed(world, thread) == ["new +1 -0", "notes +0 -1"]
     patch = read_patch(find_files(world.store, world.caller.environ, thread, "2"), is_shown=True)
     assert b"-one\n+two\n" in patch
+
+
+def test_the_files_of_an_ended_thread_that_wrote_no_byte_are_there(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "notes").unlink()))
+    kill_thread(world.store, world.caller, thread)
+    assert changed(world, thread, "1") == ["notes +0 -1"]
 
 
 def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread: ThreadId) -> None:
@@ -325,10 +347,25 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
 def test_a_fork_of_a_branch_whose_worktree_is_gone_works_in_its_own(
     world: World, git: Git, tmp_path: Path
 ) -> None:
-    _, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
+    thread, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
+    kill_thread(world.store, world.caller, thread, reason="enough")
     new, into = world.new_id(), str(tmp_path / "fork")
     fork_with_files(world.store, world.caller, ForkRequest(one, "1"), thread=new, into=into)
     assert find_workdir(world.store, new) == into
+
+
+def test_the_work_of_a_branch_in_a_branch_is_there_when_all_have_ended(
+    world: World, git: Git
+) -> None:
+    begin_project(world, git)
+    thread = world.begun(NESTED)
+    world.step(thread)
+    inner, _ = children(world.snapshot(thread))
+    world.step(inner)
+    one, _ = children(world.snapshot(inner))
+    world.step(one, edits(lambda place: (place / "notes").unlink()))
+    kill_thread(world.store, world.caller, thread)
+    assert changed(world, one) == ["notes +0 -1"]
 
 
 def test_a_conflict_is_named_before_a_file_is_touched(world: World, git: Git) -> None:

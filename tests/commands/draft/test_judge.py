@@ -72,10 +72,17 @@ BAD = {
         ("```\na: 1\n```\nor\n```\nb: 1\n```\n", None),
         ("```\na: 1\n", None),
         ("a: 1\n", None),
+        ("a: |\n    ```\n    x\n    ```\n", None),
     ],
 )
 def test_source_is_the_one_block_else_all(text: str, source: str | None) -> None:
     assert find_source(text) == (text if source is None else source)
+
+
+def test_what_a_verifier_says_is_known_to_the_flow() -> None:
+    verified = "{type: agent, agentId: writer, verifiedBy: {agentId: checker, when: meta.polite}}"
+    written = spoiled("{type: agent, agentId: writer}", verified)
+    assert told(written.replace("state.polite ===", "state.checkerOutput.polite ===")) == []
 
 
 @pytest.mark.parametrize("text", BAD, ids=[problems[0] for problems in BAD.values()])

@@ -121,7 +121,12 @@ def test_driver_that_cannot_drive_is_reported_with_its_own_error(world: World) -
 
 
 @pytest.mark.parametrize(
-    ("script", "said"), [("kill -9 $$", "(signal 9): it printed nothing"), ("exit 70", "status 70")]
+    ("script", "said"),
+    [
+        ("kill -9 $$", "(signal 9): it printed nothing"),
+        ("exit 70", "status 70"),
+        (r"printf '\033[31merror:\033[0m no key\n' >&2; exit 1", "status 1): no key"),
+    ],
 )
 def test_driver_without_output_is_reported(script: str, said: str, world: World) -> None:
     thread = begun(world)

@@ -10,7 +10,7 @@ from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TriesUsedUp, TurnFailed, record_turn
@@ -101,6 +101,19 @@ def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
         told.append(get_context(world.store, thread)["hint"])
 
     assert told == ["look at the wiki"] * 3 + [None] * 2
+
+
+def test_what_steers_a_thread_meanwhile_counts_for_the_verdict(world: World) -> None:
+    thread = world.begun(PLANS)
+
+    def one_more(_turn: Turn) -> Played:
+        patch_thread(world.store, world.caller, thread, {"tries": 4})
+        return replied(BAD)
+
+    take(world, thread, *[{}, BAD] * 2, {}, one_more)
+
+    assert (status_of(world, thread), tried(world, thread)) == ("ready", (4, False))
+    assert_sound(world, thread)
 
 
 def test_a_verifier_may_be_a_person(world: World) -> None:

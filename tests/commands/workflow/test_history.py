@@ -112,6 +112,11 @@ def test_changes_have_the_names_of_the_file(
     assert told(after, before) == [(turned[kind], path) for kind, path in changes]
 
 
+def test_one_is_not_taken_for_true() -> None:
+    one, true = (contents(f"{DEMO}initialState: {{n: {n}}}\n") for n in (1, "true"))
+    assert told(one, true) == [("changed", "initialState.n")]
+
+
 def test_included_files_are_named() -> None:
     one = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include a")
     other = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include b")

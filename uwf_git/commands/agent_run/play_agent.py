@@ -39,9 +39,6 @@ from uwf_git.agents.reply import (
 from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
-    RunAlive,
-    RunFinished,
-    RunLost,
     find_run_start_ms,
     read_run_result,
     read_run_state,
@@ -264,9 +261,9 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
     for tick in count():
         state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.
-        if isinstance(state, RunAlive) and tick % _LOOK_TICKS == 0:
+        if state == "alive" and tick % _LOOK_TICKS == 0:
             state = read_found_state(run, is_held=True)
-        if not isinstance(state, RunAlive):
+        if state != "alive":
             break
         listener.on_tick()
         check_cancelled()
@@ -363,12 +360,12 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
     while True:
         # The agent holds this lock while it lives; None means that an orphaned one does.
         with run.hold_alive() as alive:
-            is_alive = isinstance(read_found_state(run, is_held=alive is None), RunAlive)
+            is_alive = read_found_state(run, is_held=alive is None) == "alive"
             _check_same_agent(turn, is_alive=is_alive)
             found = read_run_state(run.path, alive_is_held=is_alive)
-            if isinstance(found, RunFinished | RunLost):
+            if found in ("finished", "lost"):
                 return _read_result(turn)
-            if not isinstance(found, RunAlive):
+            if found != "alive":
                 request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
                 _write_env(turn, request.environment)
@@ -544,8 +541,7 @@ def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
         return played._replace(error={**(played.error or {}), "kind": played.left.kind})
     if run.outcome == "timed-out":
         # Name the thread's limit if that, and not the agent's own, ended the agent.
-        limited = turn.limited
-        told = tell_cut_short(limited.thread, limited.present, own_s=turn.timeout_s)
+        told = tell_cut_short(turn.limited, who="it", own_s=turn.timeout_s)
         if told is None:
             return played
         message, hint = told

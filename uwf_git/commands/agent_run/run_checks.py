@@ -26,6 +26,7 @@ from uwf_git.commands.agent_run.mask import (
     write_fingerprints,
 )
 from uwf_git.commands.agent_run.runs import is_left
+from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
@@ -65,9 +66,7 @@ def find_timeout_s(turn: Turn, *, spent_ms: int = 0) -> float | None:
 
     *spent_ms* of the thread's time are gone already in this turn.
     """
-    left_s = find_time_left_s(turn.limited.present)
-    if left_s is not None:
-        left_s = max(0.0, left_s - spent_ms / 1000)
+    left_s = find_time_left_s(turn.limited.present, spent_ms=spent_ms)
     return min((each for each in (turn.timeout_s, left_s) if each is not None), default=None)
 
 
@@ -108,6 +107,7 @@ class _Checked(NamedTuple):
 
     exit_code: int | None = None
     is_stopped: bool = False
+    hint: str | None = None
 
 
 def require_programs(turn: Turn) -> None:
@@ -176,6 +176,7 @@ def _refused(played: Played, done: _Checked) -> Played:
     return played._replace(
         reply=None,
         error=done.error,
+        hint=done.hint,
         exit_code=done.exit_code,
         is_stopped=done.is_stopped,
         stdout=played.stdout or reply.content.encode(errors="replace"),
@@ -205,11 +206,16 @@ def _run_check(
         return _Checked(b"", 0, {"kind": CHECK, "message": failure.message})
     log = cut_to_lines(run.stderr, _MAX_LOG_BYTES)
     log = mask_bytes(log, secrets.find_in(log))
-    error = _find_error(run, command, log)
+    error, hint = _find_error(run, command, log), None
     stopped = run_dir.read_stop_reason() if error is not None else None
     if stopped is not None:
         error = {"kind": _INTERRUPTED, "message": f"its check was stopped: {stopped}"}
-    return _Checked(log, run.duration_ms, error, run.exit_code, is_stopped=stopped is not None)
+    elif error is not None and run.outcome == "timed-out":
+        who = f"its check {agent_name(command)}"
+        told = tell_cut_short(turn.limited, who=who, own_s=turn.timeout_s, spent_ms=spent_ms)
+        error["message"], hint = told or (error["message"], None)
+    is_stopped = stopped is not None
+    return _Checked(log, run.duration_ms, error, run.exit_code, is_stopped=is_stopped, hint=hint)
 
 
 def _request(

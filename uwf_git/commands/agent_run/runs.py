@@ -14,8 +14,6 @@ from uwf_git.agents.files import LeftFile, open_left_file, read_left_file
 from uwf_git.agents.group import leave_group
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.run_files import (
-    RunAlive,
-    RunFinished,
     RunState,
     find_group,
     is_left_behind,
@@ -60,7 +58,7 @@ def read_found_state(run: RunDir, *, is_held: bool) -> RunState:
     An agent that was killed may leave a daemon that holds the lock for ever.
     """
     state = read_run_state(run.path, alive_is_held=is_held)
-    if isinstance(state, RunAlive) and is_left_behind(run.path, run.alive):
+    if state == "alive" and is_left_behind(run.path, run.alive):
         # The agent may have written its exit status meanwhile.
         return read_run_state(run.path, alive_is_held=False)
     return state
@@ -68,7 +66,7 @@ def read_found_state(run: RunDir, *, is_held: bool) -> RunState:
 
 def is_finished(run: RunDir) -> bool:
     # The lock does not matter then: a daemon may hold it.
-    return isinstance(read_run_state(run.path, alive_is_held=False), RunFinished)
+    return read_run_state(run.path, alive_is_held=False) == "finished"
 
 
 def is_left(run: RunDir) -> bool:
@@ -95,7 +93,7 @@ def forget_run(store: Store, thread: ThreadId, started_after: Oid) -> None:
 def forget_recorded_runs(store: Store, thread: ThreadId) -> None:
     """Remove all runs of a thread, unless one is at work, or has finished and is not recorded."""
     if not is_empty_and_removed(store, thread) and not any(
-        isinstance(read_state(run), RunFinished | RunAlive) for run in list_run_dirs(store, thread)
+        read_state(run) in ("finished", "alive") for run in list_run_dirs(store, thread)
     ):
         remove_runs(store, thread)
 
@@ -249,7 +247,7 @@ def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
     thread = snapshot.record.thread
     agent = get_run_dir(store, thread, snapshot.turn_start)
     for run in (agent, *list_check_runs(store, thread)):
-        if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
+        if os.path.exists(run.alive) and read_state(run) == "alive":
             raise _agent_left_running(thread, find_group(run.path, run.alive))
 
 

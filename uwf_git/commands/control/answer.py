@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.context import find_wait
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
-from uwf_git.commands.turn.branches import WrongStatus, read_active
+from uwf_git.commands.turn.branches import WrongStatus, check_ancestors, read_active
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.limits import check_limits, read_spending
 from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
@@ -153,6 +153,7 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
     is_put = _is_asked(snapshot)
     if not is_put and status != "ready":
         raise _wrong_status(store, snapshot, present)
+    check_ancestors(store, snapshot)
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if waiting is not None and is_put:
         role, at = waiting.role, waiting.at

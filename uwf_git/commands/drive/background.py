@@ -20,9 +20,10 @@ from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.text import without_colours
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
+from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder, find_jobs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -170,7 +171,7 @@ def _read_last_words(log: str, *, begun: int) -> tuple[str, str | None]:
         with open(log, "rb") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(begun, end - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
+            lines = without_colours(file.read().decode(errors="replace")).splitlines()
     except OSError:
         return "", None
     for line in lines:
@@ -179,46 +180,6 @@ def _read_last_words(log: str, *, begun: int) -> tuple[str, str | None]:
         elif line.startswith(_HINT):
             hint = line.removeprefix(_HINT)
     return said, hint
-
-
-# Wait: for threads until nobody is at work on them, and while one stays in a status.
-
-# Sleep while a thread stays in a status: its ref is polled, so a pause or an end takes effect.
-
-_WAIT_TICK_S = 0.2
-_LONGEST_TICK_S = 1.0
-
-# In a wait longer than a retry's, the ref is polled less often.
-_LONG_S = 60.0
-_MS = 1000
-
-
-def wait_in_status(
-    store: Store,
-    waiting: tuple[ThreadId, Status],
-    seconds: float,
-    *,
-    until: tuple[Callable[[], int], int],
-    sleep: Callable[[float], None],
-) -> None:
-    """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
-
-    *until* is a clock, and a time in its milliseconds. A pause before the first look is noticed.
-    """
-    (thread, status), (now_ms, until_ms) = waiting, until
-    seen: Head | None = None
-    slept_s = 0.0
-    while True:
-        left_s = max(seconds - slept_s, (until_ms - now_ms()) / _MS)
-        head = find_head(store, thread)
-        if left_s <= 0 or head is None or head.archived:
-            return
-        if head != seen and read_snapshot(store, head.commit).record.status != status:
-            return
-        seen = head
-        tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _WAIT_TICK_S)
-        sleep(tick_s)
-        slept_s += tick_s
 
 
 # `uwf thread wait`: return when no process is at work on a thread any more.

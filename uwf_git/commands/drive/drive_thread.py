@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.background import wait_in_status
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.step_thread import (
     StepRequest,
@@ -60,6 +59,12 @@ _COLLISION_S = 0.05
 
 # Pause for an agent that reports again and again a limit that is over already.
 _LONGEST_PAUSE_S = 60.0
+
+# How often a wait looks at the thread: seldom in a wait longer than a retry's.
+_WAIT_TICK_S = 0.2
+_LONGEST_TICK_S = 1.0
+_LONG_S = 60.0
+_MS = 1000
 
 # Waits for a limit whose end nobody knows; they grow as the waits of retries.
 _UNKNOWN_LIMIT = RetryRules(0, 60.0)
@@ -306,15 +311,23 @@ class Drive:
         return None
 
     def _sleep(self, status: Status, seconds: float, *, until: int = 0) -> None:
-        """Sleep *seconds* and until *until*, while the thread is in *status*."""
+        """Sleep *seconds* and until the time *until*, but only while the thread is in *status*.
+
+        The ref is polled, so a pause or an end takes effect, also one before the first look.
+        """
         debug("4WZ9CECS", "drive sleeps", thread=self.thread, seconds=seconds, until=until)
-        wait_in_status(
-            self.store,
-            (self.thread, status),
-            seconds,
-            until=(self.caller.now_ms, until),
-            sleep=self.request.sleep,
-        )
+        seen, slept_s = None, 0.0
+        while True:
+            left_s = max(seconds - slept_s, (until - self.caller.now_ms()) / _MS)
+            head = find_head(self.store, self.thread)
+            if left_s <= 0 or head is None or head.archived:
+                return
+            if head != seen and read_snapshot(self.store, head.commit).record.status != status:
+                return
+            seen = head
+            tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _WAIT_TICK_S)
+            self.request.sleep(tick_s)
+            slept_s += tick_s
 
     def _let_pass(self, error: ThreadBusy | HeadMoved) -> None:
         """Wait a moment while another process steers or ends the thread."""

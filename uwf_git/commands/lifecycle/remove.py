@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
@@ -182,7 +181,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
         if get_archived(store, thread).commit != removal.commit:
             raise HeadMoved(thread)
         runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
-        if any(isinstance(read_state(run), RunAlive) for run in runs):
+        if any(read_state(run) == "alive" for run in runs):
             raise Conflict(
                 f"an agent of thread {thread} is still at work",
                 code="agent-still-runs",
@@ -196,9 +195,9 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
         remove_runs(store, thread)
         forget_log(store, thread)
         forget_files(store, thread)
-        forget_workdir(store, thread)
         forget_settings(store, thread)
         forget_worktrees(store, thread)
+        forget_workdir(store, thread)
         # Without its archive ref it would be an active thread again.
         active = store.refs.find(ACTIVE + thread)
         if active is not None:

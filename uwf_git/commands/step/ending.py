@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from uwf_git.agents.run_files import RunAlive, RunDirUnusable, RunNotStarted
+from uwf_git.agents.run_files import RunDirUnusable
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import leave_unchecked
 from uwf_git.commands.agent_run.runs import (
@@ -23,9 +23,10 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
-from uwf_git.commands.turn.branches import ThreadNotActive, read_active
+from uwf_git.commands.turn.branches import ThreadNotActive, find_source, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
-from uwf_git.commands.turn.next_move import find_turn_place
+from uwf_git.commands.turn.limits import Spending, read_spending
+from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
 from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import (
     KIND,
@@ -179,6 +180,34 @@ def without_checks(turn: Turn, played: Played) -> Played:
     return leave_unchecked(played, "the thread has moved on, or ends")
 
 
+def prepare_turn(
+    store: Store,
+    caller: Caller,
+    snapshot: Snapshot,
+    following: NextTurn,
+    spending: Spending,
+    *,
+    agent: Node,
+    workdir: str,
+) -> Turn:
+    """Return the turn *following* of the thread at *snapshot*; *spending* is read there, too."""
+    place = find_turn_place(snapshot, following.at)
+    return Turn(
+        store,
+        snapshot,
+        snapshot.get_present().begin_tries(following.at),
+        snapshot.turn_start,
+        following.role,
+        agent,
+        caller.environ,
+        workdir,
+        retry=read_retry(store.config, agent.payload, place),
+        keep=read_keep_rules(store.config),
+        place=place,
+        spending=spending,
+    )
+
+
 # Work of dead engines: take up the turn that is under way, keep turns that were overtaken.
 #
 # A run directory names the role and the agent of its turn, so that no later decision (a patch of
@@ -202,12 +231,13 @@ def find_begun_turn(
     base = snapshot.turn_start
     run = get_run_dir(store, snapshot.record.thread, base)
     # Most steps find no folder, and then create no lock file either.
-    state = read_state(run) if os.path.isdir(run.path) else RunNotStarted()
-    if isinstance(state, RunNotStarted):
+    state = read_state(run) if os.path.isdir(run.path) else "not-started"
+    if state == "not-started":
         return None
     turn = _rebuild_turn(store, caller, snapshot, base)
-    if turn is None or not (choice.agents and isinstance(state, RunAlive)):
+    if turn is None or not (choice.agents and state == "alive"):
         return turn
+    choice = choice._replace(workdir=find_source(store, snapshot))
     chosen = choose_agent(store, snapshot, turn.present, role=turn.role, choice=choice)
     return turn if chosen.hash == turn.agent.hash else None
 
@@ -220,24 +250,16 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     workflow = get_workflow(snapshot, present.workflow)
     if begun is None or agent is None or begun.role not in workflow.roles:
         return None
-    place = find_turn_place(snapshot, begun.at)
+    # It has run, or runs: its work directory was chosen when it began.
+    workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
+    following = NextTurn(begun.role, begun.at)
+    spending = read_spending(store, snapshot, present)
+    turn = prepare_turn(store, caller, snapshot, following, spending, agent=agent, workdir=workdir)
+    place = turn.place
     if (place is None) != (begun.at is None) or (place is not None and place.role != begun.role):
         # The workflow was changed, and has no such place.
         return None
-    return Turn(
-        store,
-        snapshot,
-        present.begin_tries(begun.at),
-        base,
-        begun.role,
-        agent,
-        caller.environ,
-        # It has run, or runs: its work directory was chosen when it began.
-        find_workdir(store, snapshot.record.thread) or caller.cwd,
-        retry=read_retry(store.config, agent.payload, place),
-        keep=read_keep_rules(store.config),
-        place=place,
-    )
+    return turn._replace(started_after=base)
 
 
 def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:

@@ -9,7 +9,7 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import tell_adapter
-from uwf_git.commands.turn.next_move import NextTurn
+from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
 from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
@@ -413,7 +413,8 @@ def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
     now = read_snapshot(turn.store, head.commit)
     if now.record.workflow != turn.snapshot.record.workflow:
         return None
-    return head, turn._replace(snapshot=now, present=now.get_present().begin_tries(turn.at))
+    present = now.get_present().begin_tries(turn.at)
+    return head, turn._replace(snapshot=now, present=present, place=find_turn_place(now, turn.at))
 
 
 def build_turn(turn: Turn, played: Played) -> NewCommit:

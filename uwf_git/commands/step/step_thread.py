@@ -38,6 +38,7 @@ from uwf_git.commands.step.ending import (
     keep_overtaken_work,
     play_recorded,
     play_turn,
+    prepare_turn,
     refuse_inputs,
     sweep_worktrees_of,
     with_files,
@@ -62,12 +63,10 @@ from uwf_git.commands.turn.branches import (
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
 from uwf_git.commands.turn.flow import ask_container
 from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
-from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.rules import read_keep_rules, read_retry
+from uwf_git.commands.turn.next_move import NextTurn, decide_next
 from uwf_git.commands.turn.turn import (
     Player,
     ThreadResult,
-    Turn,
     build_thread_result,
     existing_directory,
     read_thread_result,
@@ -431,20 +430,8 @@ def _take_step(
         workdir = choose_place(store, caller, snapshot, named=named)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
-        place = find_turn_place(snapshot, following.at)
-        turn = Turn(
-            store,
-            snapshot,
-            present.begin_tries(following.at),
-            snapshot.turn_start,
-            following.role,
-            agent,
-            caller.environ,
-            workdir,
-            retry=read_retry(store.config, agent.payload, place),
-            keep=read_keep_rules(store.config),
-            place=place,
-            spending=spending,
+        turn = prepare_turn(
+            store, caller, snapshot, following, spending, agent=agent, workdir=workdir
         )
         lock.say(turn.role, agent_name(agent.payload["command"]))
         played = refuse_inputs(turn) or play_recorded(turn, request.play)

@@ -68,14 +68,14 @@ def check_limits(thread: ThreadId, present: ThreadState) -> None:
 
 
 def tell_cut_short(
-    thread: ThreadId, present: ThreadState, *, own_s: float | None
+    limited: "Spending", *, who: str, own_s: float | None, spent_ms: int = 0
 ) -> tuple[str, str] | None:
-    """Return cause and hint if the thread's limit, not *own_s*, cut the agent short; else None."""
-    left_s = find_time_left_s(present)
+    """Return cause and hint if the thread's limit, not *own_s*, cut *who* short; else None."""
+    left_s = find_time_left_s(limited.present, spent_ms=spent_ms)
     if left_s is None or (own_s is not None and own_s <= left_s):
         return None
-    cause = f"it took longer than the {left_s:.1f} s of execution time that the thread had left"
-    more = f"`uwf thread amend {thread} {_option('maxExecutionTime')}` gives it more"
+    cause = f"{who} took longer than the {left_s:.1f} s of execution time that the thread had left"
+    more = f"`uwf thread amend {limited.thread} {_option('maxExecutionTime')}` gives it more"
     return f"{cause}, and was stopped", f"nothing was lost: {more}"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
+from uwf_git.engine.diff import spelled
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import walk_closure
 from uwf_git.model.names import NodeHash, NotANodeHash, parse_node_prefix
@@ -309,7 +310,7 @@ def _compare_values(
         yield WorkflowChange("added", path)
     elif key not in new:
         yield WorkflowChange("removed", path)
-    elif old[key] != new[key]:
+    elif spelled(old[key]) != spelled(new[key]):
         yield WorkflowChange("changed", path)
 
 
