@@ -53,12 +53,15 @@ def test_flags_name_thread_and_role() -> None:
 
 
 def test_path_of_a_program_is_seen_from_the_work_directory(
-    program: Program, tmp_path: Path
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = Path(program("true"))
 
     assert resolve_program(f"./{file.name}", path="", workdir=str(tmp_path)) == str(file)
     assert resolve_program(str(file), path="", workdir="/") == str(file)
+    monkeypatch.chdir(tmp_path)
+    assert resolve_program(f"./{file.name}", path="", workdir=".") == str(file)
+    assert resolve_program(file.name, path="", workdir=".") == str(file)
 
 
 def test_file_that_is_not_executable_is_reported(program: Program) -> None:
@@ -78,11 +81,20 @@ def test_directory_is_no_program(tmp_path: Path) -> None:
         resolve_program(str(tmp_path), path="", workdir="/")
 
 
-@pytest.mark.parametrize("line", ["#!/nowhere/bun", "#! /nowhere/bun --fast"])
-def test_script_whose_interpreter_is_missing_is_reported(program: Program, line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("#!/nowhere/bun", "'/nowhere/bun'"),
+        ("#! \t/nowhere/bun\t--fast", "'/nowhere/bun'"),
+        ("#!/bin/sh\r", r"'/bin/sh\\r'"),
+    ],
+)
+def test_script_whose_interpreter_is_missing_is_reported(
+    program: Program, line: str, told: str
+) -> None:
     script = program(f"{line}\n")
 
-    with pytest.raises(ProgramMissing, match="is a script for /nowhere/bun") as caught:
+    with pytest.raises(ProgramMissing, match=f"is a script for {told}, which") as caught:
         resolve_program(script, path="", workdir="/")
 
     assert "install" in str(caught.value.hint)

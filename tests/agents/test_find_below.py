@@ -61,6 +61,9 @@ def test_links_to_folders_are_followed_but_not_by_any_depth(root: Path) -> None:
     (root / "loop").symlink_to(".")
     assert find_below(str(root), "way/*/x.md") == ["way/deep/x.md"]
     assert find_below(str(root), "**/x.md") == ["docs/more/deep/x.md"]
+    (root / "self").symlink_to("self")
+    (root / "odd").symlink_to("top.md/x")
+    assert find_below(str(root), "t*.md") == ["top.md"]
 
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", ".git/*", "", "docs/"])

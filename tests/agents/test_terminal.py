@@ -1,5 +1,6 @@
 import os
 import pty
+import termios
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,20 @@ def test_end_of_input_is_returned_a_few_times(screen: tuple[int, Terminal]) -> N
     assert [terminal.read_line() for _ in range(3)] == [None, None, None]
     with refuses("left"):
         terminal.read_line()
+
+
+def test_line_that_the_terminal_cuts_is_left_out(screen: tuple[int, Terminal]) -> None:
+    ours, terminal = screen
+    # What is shown is not read meanwhile, so without the echo of the long line.
+    settings = termios.tcgetattr(ours)
+    settings[3] &= ~termios.ECHO
+    termios.tcsetattr(ours, termios.TCSANOW, settings)
+    for _ in range(10):
+        os.write(ours, b"x" * 500)
+    os.write(ours, b"\nshort\n")
+
+    assert terminal.read_line() == "short"
+    assert b"That line was left out" in os.read(ours, 1000)
 
 
 def test_closed_terminal_is_reported() -> None:

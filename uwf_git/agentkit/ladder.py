@@ -363,8 +363,8 @@ def extract_with_fallbacks(
     try:
         first = climbing.ask_first(question)
     except AskFailed as failure:
-        # It may have said nothing, and left its report.
-        if failure.kind != "no-result" or rungs.reported() is None:
+        # It may have said nothing, and left its report or handed in its result.
+        if failure.kind != "no-result" or (rungs.reported() or rungs.submitted()) is None:
             raise
         first = failure.partial or AdapterAnswer(text="")
     found = climbing.look(first, first=first)
@@ -418,37 +418,37 @@ class _Climb:
             self.rungs.note(event)
 
     def look(self, answer: AdapterAnswer, *, first: AdapterAnswer) -> AgentResult | str:
-        schema = self.context.current_role.output_schema
+        role = self.context.current_role
         suffix = "" if answer is first else "-corrected"
         problems: list[str] = []
+        for rung, meta, content, problem in self._list_found(answer, first):
+            misfit = problem or find_misfit(meta, role.output_schema)
+            if not misfit:
+                return self._result(meta, content, rung + suffix, first)
+            problems.append(f"{role.output_file}: {misfit}" if rung == "file" else misfit)
+        return problems[0]
+
+    def _list_found(
+        self, answer: AdapterAnswer, first: AdapterAnswer
+    ) -> Iterator[tuple[str, Any, str, str]]:
+        """Yield the rung, the meta, the content and the problem of each source that has any."""
         left = self.rungs.reported()
         if left is not None:
-            meta, problem = left
-            problems.append(problem or find_misfit(meta, schema))
-            if not problems[-1]:
-                return self._result(meta, first.text, "file" + suffix, first)
-            problems[-1] = f"{self.context.current_role.output_file}: {problems[-1]}"
+            yield "file", left[0], first.text, left[1]
         handed_in = self.rungs.submitted()
         if handed_in is not None:
-            problems.append(find_misfit(handed_in.get("meta"), schema))
-            if not problems[-1]:
-                content = handed_in.get("content")
-                said = content if isinstance(content, str) and content else first.text
-                return self._result(handed_in.get("meta"), said, "submitted" + suffix, first)
+            content = handed_in.get("content")
+            said = content if isinstance(content, str) and content else first.text
+            yield "submitted", handed_in.get("meta"), said, ""
         if answer.structured is not None:
-            problems.append(find_misfit(answer.structured, schema))
-            if not problems[-1]:
-                return self._result(answer.structured, first.text, "native" + suffix, first)
+            yield "native", answer.structured, first.text, ""
         try:
-            extracted = extract_meta(answer.text, schema)
+            extracted = extract_meta(answer.text, self.context.current_role.output_schema)
         except NoMeta as error:
-            problems.append(error.problem)
-            return problems[0]
-        problems.append(find_misfit(extracted.meta, schema))
-        if problems[-1]:
-            return problems[0]
-        said = extracted.content if answer is first else first.text
-        return self._result(extracted.meta, said, extracted.rung + suffix, first)
+            yield "", None, "", error.problem
+        else:
+            said = extracted.content if answer is first else first.text
+            yield extracted.rung, extracted.meta, said, ""
 
     def _result(self, meta: Any, content: str, rung: str, first: AdapterAnswer) -> AgentResult:
         usage = self.usage or None

@@ -31,7 +31,7 @@ KEYS: dict[str, str] = {
     "env": "more variables that it may see, such as `JAVA_HOME NODE_*`",
     "timeout": "the most seconds for one answer",
     "silence": "the most seconds in which it may print nothing",
-    "resume": "visits: resume the conversation of the role's last turn",
+    "resume": "visits: resume the conversation of the role's last turn; a retry does not",
 }
 
 # Longer waits are more than sockets and clocks can count.

@@ -119,16 +119,15 @@ class AgentResult:
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:
     """Print *result* on *stream* as the engine reads it, one line of JSON, and flush the stream.
 
-    Half surrogates in the content, from bytes that were not UTF-8, become U+FFFD.
+    Half surrogates, from bytes that were not UTF-8, become U+FFFD.
     """
-    content = result.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    document = {"meta": result.meta, "content": content}
+    document = {"meta": result.meta, "content": result.content}
     for name in ("usage", "state", "session", "rung"):
         value = getattr(result, name)
         if value is not None:
             document[name] = value
     try:
-        line = json.dumps(document, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = json.dumps(document, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
         raise AgentFailed(
@@ -136,7 +135,8 @@ def print_result(result: AgentResult, stream: IO[bytes]) -> None:
             code="unprintable-result",
             problem=problem,
         ) from error
-    stream.write(line)
+    whole = line.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    stream.write(f"{whole}\n".encode())
     stream.flush()
 
 

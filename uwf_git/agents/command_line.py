@@ -77,14 +77,15 @@ def build_search_path(path: str) -> str:
 
 def resolve_program(program: str, *, path: str, workdir: str) -> str:
     """Return the absolute path of *program*, as exec would find it from *workdir* on *path*."""
+    place = Path(workdir).absolute()
     if "/" in program:
-        found = str(Path(workdir) / program)
+        found = str(place / program)
         _check_executable(program, found)
     else:
         import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; most commands only name agents)
 
         # Empty and relative entries are relative to the agent's work directory.
-        entries = [str(Path(workdir) / entry) for entry in path.split(os.pathsep)]
+        entries = [str(place / entry) for entry in path.split(os.pathsep)]
         found = shutil.which(program, path=os.pathsep.join(entries)) or ""
         if not found:
             raise ProgramMissing(program, "is not on the PATH", hint=_missing_hint(program))
@@ -124,13 +125,14 @@ def _check_interpreter(program: str, file: str) -> None:
             first = script.readline(256)
     except OSError:
         return  # Executable but not readable, so it is not a script.
-    words = first[2:].split(maxsplit=1) if first.startswith(b"#!") else []
-    interpreter = os.fsdecode(words[0]) if words else ""
+    # As the kernel does, for which a carriage return is a part of the name.
+    words = first[2:].strip(b" \t\n").replace(b"\t", b" ").split(b" ")
+    interpreter = os.fsdecode(words[0]) if first.startswith(b"#!") else ""
     if interpreter.startswith("/") and not Path(interpreter).exists():
         raise ProgramMissing(
             program,
-            f"is a script for {interpreter}, which does not exist",
-            hint=f"check with `head -1 {shlex.quote(file)}`, and install the interpreter",
+            f"is a script for {interpreter!r}, which does not exist",
+            hint=f"check with `head -1 {shlex.quote(file)}`; install it, or end the lines with \\n",
         )
 
 

@@ -347,13 +347,18 @@ def _find(root: str, folder: str, parts: list[str], left: list[int]) -> Iterator
 def _list(root: str, folder: str, left: list[int]) -> Iterator[tuple[str, bool, bool]]:
     try:
         with os.scandir(os.path.join(root, folder)) as entries:
-            listed = [(each.name, each.is_dir(), each.is_symlink()) for each in entries]
+            listed = [(each.name, _is_folder(each), each.is_symlink()) for each in entries]
     except OSError:
         return
     left[0] -= len(listed)
     if left[0] < 0:
         raise OverflowError("too many names")
     yield from (each for each in listed if each[0].lower() != ".git")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    # The entry itself would raise for a link that leads in a circle, or through a file.
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 
 def _matches(name: str, part: str) -> bool:

@@ -21,7 +21,12 @@ from uwf_git.model.text import visible_block
 VARIABLE = "UWF_TTY"
 
 _OWN = "/dev/tty"
-_LONGEST_LINE = 64 * 1024
+# A terminal keeps no more of a line (Linux: N_TTY_BUF_SIZE - 1), and drops the rest silently.
+_LONGEST_LINE = 4095
+_TOO_LONG = """
+That line was left out: a terminal keeps 4,095 bytes of a line, and drops the rest.
+Give less; a text may have several lines, and :e opens an editor for it.
+"""
 _MOST_ENDS = 3
 
 
@@ -89,7 +94,8 @@ class Terminal:
         """Return a line without its line feed; None for Ctrl-D."""
         self.say(prompt)
         try:
-            line = os.read(self._file, _LONGEST_LINE)
+            while len(line := os.read(self._file, 16 * _LONGEST_LINE)) >= _LONGEST_LINE:
+                self.say(f"{_TOO_LONG}{prompt}")
         except OSError as error:
             raise _terminal_closed() from error
         if line:

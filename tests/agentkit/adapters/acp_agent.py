@@ -113,10 +113,6 @@ class Agent:
         while True:
             signal.pause()
 
-    def do_submit(self, _number: Any, what: dict[str, Any]) -> None:
-        """Hand in a result, as the tool submit_result of `uwf mcp` would."""
-        Path(os.environ["UWF_STEP_DIR"], "submitted.json").write_text(json.dumps(what))
-
     def update(self, update: dict[str, Any]) -> None:
         params = {"sessionId": self.session, "update": update}
         self.send({"jsonrpc": "2.0", "method": "session/update", "params": params})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from agentkit.conftest import Turn
 from agents.test_stdio_process import lives
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.adapters.acp import AcpAdapter
+from uwf_git.agentkit.adapters import acp
+from uwf_git.agentkit.adapters.acp import AcpAdapter, AcpClient
 from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"
@@ -220,6 +222,20 @@ def test_silent_agent_that_obeys_nothing_is_ended_with_its_tools(agent: Agent) -
     assert failure.kind == "silent"
     assert len(agent.pids()) == 2
     assert [pid for pid in agent.pids() if lives(pid)] == []
+
+
+def test_greeting_is_no_silence(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=time.monotonic)
+    request = AcpClient.request
+
+    def ask_late(*asked: Any) -> dict[str, Any]:
+        clock.monotonic = lambda: time.monotonic() + 100
+        return request(*asked)
+
+    monkeypatch.setattr(acp, "time", clock)
+    monkeypatch.setattr(AcpClient, "request", ask_late)
+
+    assert agent.ask([{"say": "x"}, END], silence_s=50.0).text == "x"
 
 
 def test_unread_prompt_is_not_waited_for(agent: Agent, tmp_path: Path) -> None:

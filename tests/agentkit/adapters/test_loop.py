@@ -1,6 +1,7 @@
 """The loop: turns, limits, and what ends it."""
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.adapters.react import Loop, LoopLimits, Repeats
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
-from uwf_git.agentkit.llm.tools import build_toolbox, open_work_folder
+from uwf_git.agentkit.llm.tools import Surroundings, build_toolbox, open_work_folder
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -31,7 +32,9 @@ def loop(served: Served, place: Path, *, api: Api = "openai", **given: Any) -> L
     )
     return Loop(
         model=model(served.url, api=api, max_tokens=99),
-        toolbox=build_toolbox(open_work_folder(str(place)), thread=None, around=None),
+        toolbox=build_toolbox(
+            open_work_folder(str(place)), thread=None, around=given.pop("around", None)
+        ),
         limits=limits,
         system="Work.",
         schema=given.pop("schema", SCHEMA),
@@ -183,12 +186,25 @@ def call(name: str, **arguments: Any) -> ToolCall:
     return ToolCall("id", name, arguments)
 
 
-def test_a_change_begins_anew() -> None:
+def test_a_check_may_fail_again_after_each_change(tmp_path: Path) -> None:
+    edits = [
+        use("patch_file", path="a", old="0", new="1"),
+        *(use("shell", command=f"echo {number} > a") for number in range(2, 5)),
+    ]
+    (tmp_path / "a").write_text("0")
+    turns = [turn for edit in edits for turn in (use("shell", command="grep x a"), edit)]
+    around = Surroundings(os.environ, None, 60)
+    with scripted(*turns, use("submit_result", **DONE)) as served:
+        ended = loop(served, tmp_path, around=lambda: around).run()
+    assert [event for event in ended.trace if event.get("ok") is False] == []
+
+
+def test_commands_in_turns_that_change_nothing_are_a_circle() -> None:
     repeats = Repeats()
-    for _ in range(5):
-        assert not repeats.blocks(call("make"))
-        repeats.add(call("make"), "error", changed=False)
-        repeats.add(call("patch_file"), "changed", changed=True)
+    for name in ("make", "git diff") * 6:
+        if not repeats.blocks(call(name)):
+            repeats.add(call(name), "as ever", may_change=True)
+    assert repeats.is_stuck
 
 
 def turn(text: str) -> ToolResults:

@@ -135,6 +135,13 @@ def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, n
             run(patch_file, place, path="a", old=old, new=new)
 
 
+def test_a_file_that_is_too_large_to_be_written_is_not_patched(place: Path) -> None:
+    (place / "a").write_bytes(b"once" + b"-" * 10 * 2**20)
+    with pytest.raises(ToolFailed, match="a is larger than 10 MiB"):
+        run(patch_file, place, path="a", old="once", new="")
+    assert (place / "a").stat().st_size == 4 + 10 * 2**20
+
+
 def fetch(context: MakeContext, *, steps: list[dict[str, Any]] | None = None, **values: Any) -> str:
     made = context() if steps is None else context(steps=steps)
     return fetch_thread(made, ToolArguments("fetch_thread", values))

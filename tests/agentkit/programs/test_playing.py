@@ -186,7 +186,7 @@ def step(role: str, agent: str, session: str | None, tokens: int) -> dict[str, A
 STEPS = [
     step("reviewer", "uwf-fake", "s1", 1),
     step("reviewer", "/opt/bin/uwf-fake --model x", "s2", 20),
-    step("reviewer", "uwf-fake", "s2", 300),
+    step("reviewer", "env A='b c' uwf-fake", "s2", 300),
     step("developer", "uwf-fake", "s3", 4_000),
     step("reviewer", "uwf-other", "s4", 50_000),
 ]
@@ -201,9 +201,15 @@ def test_conversation_of_the_last_visit_goes_on_if_asked_for(context: MakeContex
     assert "# The task" in question.prompt
 
 
-@pytest.mark.parametrize("resume", [{}, {"resume": "never"}])
-def test_otherwise_a_new_one_begins(context: MakeContext, resume: dict[str, str]) -> None:
-    question = build_question(Named(), context(steps=STEPS), resume, environ={})
+@pytest.mark.parametrize(
+    ("resume", "attempt"), [({}, 1), ({"resume": "never"}, 1), ({"resume": "visits"}, 2)]
+)
+def test_otherwise_a_new_one_begins(
+    context: MakeContext, resume: dict[str, str], attempt: int
+) -> None:
+    known = context(steps=STEPS, visit=5, attempt=attempt)
+
+    question = build_question(Named(), known, resume, environ={})
 
     assert (question.session, question.spent) == (None, {})
 

@@ -31,7 +31,6 @@ from uwf_git.agentkit.programs.playing import (
 from uwf_git.agentkit.records import find, read_usage, tool_event
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
-from uwf_git.agentkit.turn import read_submitted
 from uwf_git.agents.command_line import (
     ProgramMissing,
     build_search_path,
@@ -373,7 +372,7 @@ class AcpAdapter:
         finally:
             # The cost of a failed turn is reported with its failure, and not again.
             self._costs[session] = turn.cost or self._costs[session]
-        return _check_end(turn.build_answer(), turn, question)
+        return _check_end(turn.build_answer(), turn)
 
     def _connect(self, question: AdapterQuestion, limits: WaitLimits) -> AcpClient:
         if self._client is not None:
@@ -396,6 +395,7 @@ class AcpAdapter:
         }
         greeting = WaitLimits(limits.timeout_s or _HELLO_S, None, limits.signals)
         self._agent = client.request("initialize", hello, greeting)
+        limits.heard = greeting.heard
         return client
 
     def _open_session(
@@ -470,6 +470,7 @@ def _pass_by_replay(client: AcpClient, limits: WaitLimits) -> None:
     except WaitingEnded as ended:
         if ended.why == "interrupted":
             raise
+    limits.heard = quiet.heard
 
 
 def _build_call(question: AdapterQuestion) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -571,18 +572,19 @@ def _why_stopped(stopped: WaitingEnded, question: AdapterQuestion, turn: AcpTurn
     return AskFailed(stopped.why, told[stopped.why], partial=turn.build_answer())
 
 
-def _check_end(answer: AdapterAnswer, turn: AcpTurn, question: AdapterQuestion) -> AdapterAnswer:
+def _check_end(answer: AdapterAnswer, turn: AcpTurn) -> AdapterAnswer:
     kind, what = _STOPPED.get(turn.stop_reason or "", (None, ""))
     if kind is not None:
         raise AskFailed(kind, f"the agent {what}", partial=answer)
-    if not answer.text.strip() and read_submitted(question.step_dir) is None:
+    if not answer.text.strip():
         raise AskFailed("no-result", "the agent ended its turn without a word", partial=answer)
     return answer
 
 
 def main() -> int:
     adapter = AcpAdapter()
+    play = adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command", without=("program",))
     try:
-        return adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command")()
+        return play()
     finally:
         adapter.close()

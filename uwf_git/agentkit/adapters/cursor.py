@@ -17,7 +17,7 @@ from typing import Any
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, option
-from uwf_git.agentkit.records import find, find_last, read_usage, tool_event
+from uwf_git.agentkit.records import find, find_first, find_last, read_usage, tool_event
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -57,12 +57,11 @@ def read(ended: EndedProgram) -> Report:
     """Read its records; only some versions report the usage."""
     records = ended.read_records()
     result = find_last(records, "result")
-    sessions = [name for record in records if (name := find(record, str, "session_id"))]
     last = _said_last(records)
     whole = find(result, str, "result")
     answer = AdapterAnswer(
         text=last if whole is None or whole.rstrip().endswith(last.strip() or "\0") else whole,
-        session=sessions[-1] if sessions else None,
+        session=find_first(records, "session_id"),
         usage=read_usage(
             find(result, dict, "usage"),
             inputTokens="inputTokens",

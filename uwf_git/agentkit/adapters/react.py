@@ -60,6 +60,7 @@ _MOST_BLOCKED = 3
 class Repeats:
     blocked: int = 0
     _seen: dict[str, list[int]] = field(default_factory=dict)
+    _changes: set[tuple[str, int]] = field(default_factory=set)
 
     @property
     def is_stuck(self) -> bool:
@@ -74,10 +75,14 @@ class Repeats:
         self.blocked += 1
         return True
 
-    def add(self, call: ToolCall, result: str, *, changed: bool) -> None:
-        if changed:
+    def add(self, call: ToolCall, result: str, *, may_change: bool) -> None:
+        """Note *result*; if the call *may_change* something, begin anew, but once for a result."""
+        key, given = _key(call), hash(result)
+        # Two calls in turns, each as ever, are a circle too.
+        if may_change and (key, given) not in self._changes:
+            self._changes.add((key, given))
             self._seen.clear()
-        self._seen.setdefault(_key(call), []).append(hash(result))
+        self._seen.setdefault(key, []).append(given)
 
 
 def _key(call: ToolCall) -> str:
@@ -219,8 +224,8 @@ class Loop:
             result = ToolResult(call.id, _AGAIN, is_error=True)
         else:
             result = self.toolbox.run(call)
-            is_change = call.name in CHANGING and not result.is_error
-            self.repeats.add(call, result.text, changed=is_change)
+            may_change = call.name in CHANGING and not result.is_error
+            self.repeats.add(call, result.text, may_change=may_change)
         took_ms = round((time.monotonic() - started) * 1000)
         event = tool_event(call.name, call.arguments, result.text, ok=not result.is_error)
         self.trace.append({**event, "durationMs": took_ms})

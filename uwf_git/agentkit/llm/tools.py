@@ -288,6 +288,8 @@ def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
         raise ToolFailed("`old` is empty; write_file writes a whole file")
     with open(folder.open_file(path), "rb") as file:
         source = file.read(_LARGEST_WRITE + 1)
+    if len(source) > _LARGEST_WRITE:
+        raise ToolFailed(f"{path} is larger than {_LARGEST_WRITE // 2**20} MiB")
     try:
         text = source.decode()
     except UnicodeDecodeError:
@@ -478,7 +480,8 @@ def _show_step(context: AgentContext, number: int) -> str:
     return f"{heading}\nmeta: {json.dumps(step.meta, ensure_ascii=False)}\n\n{step.content}"
 
 
-CHANGING = {"write_file", "patch_file"}
+CHANGING = {"write_file", "patch_file", "shell"}
+"""The tools that may change files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,7 +254,8 @@ def _find_session(
     """Return the conversation to resume, and what the role's turns in it have cost."""
     if resume not in ("", "never", "visits"):
         raise BadUsage(f"resume is {resume!r:.100}", hint="resume=visits, or resume=never")
-    if resume != "visits" or not adapter.resumes:
+    # What a failed try spent in the conversation is in none of its steps.
+    if resume != "visits" or not adapter.resumes or context.attempt > 1:
         return None, {}
     session: str | None = None
     spent: dict[str, Any] = {}
@@ -278,9 +279,8 @@ def _walk_mine(adapter: Adapter, context: AgentContext) -> Iterator[Step]:
             return
         if step.role == context.current_role.name:
             visits -= 1
-            # The session is the program's.
-            program = step.agent.split(maxsplit=1)[:1]
-            if [os.path.basename(each) for each in program] == [f"uwf-{adapter.name}"]:
+            # The session is the program's, which may stand behind `env NAME=value`.
+            if f"uwf-{adapter.name}" in map(os.path.basename, step.agent.split()):
                 yield step
 
 
