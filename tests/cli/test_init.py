@@ -68,7 +68,12 @@ def test_what_one_user_leaves_in_a_shared_store_keeps_nobody_out(uwf: Uwf) -> No
     try:
         uwf.json("init", "--shared", "hub.git", repo=None)
         uwf.json("--repo", "hub.git", "workflow", "put", uwf.file(), repo=None)
+        own = Path(os.environ["XDG_STATE_HOME"], "uwf/stores")
+        # As an older uwf left it.
+        own.mkdir(parents=True, exist_ok=True)
+        own.chmod(0o775)
         uwf.json("--repo", "hub.git", "thread", "start", "demo", "-p", "x", repo=None)
+        uwf.json("--repo", "hub.git", "agent", "trust", "foo bar", repo=None)
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
@@ -76,3 +81,5 @@ def test_what_one_user_leaves_in_a_shared_store_keeps_nobody_out(uwf: Uwf) -> No
     hub = uwf.place / "hub.git"
     made = [path for path in hub.rglob("*") if "objects" not in path.parts]
     assert [path for path in made if not path.stat().st_mode & 0o020] == []
+    (trust,) = own.glob("*/trust")
+    assert {path.stat().st_mode & 0o777 for path in trust.parents[:3]} == {0o700}

@@ -6,6 +6,9 @@ import sys
 import pytest
 from cli.program import Uwf
 
+from uwf_git.web.ui import serve
+from uwf_git.web.ui.serve import Listening
+
 
 def test_without_the_extra_it_says_what_to_install(
     uwf: Uwf, monkeypatch: pytest.MonkeyPatch
@@ -31,6 +34,14 @@ def test_port_that_is_taken_is_named(uwf: Uwf) -> None:
 
     assert ran.status == 1
     assert f"port {port} of 127.0.0.1 cannot be used" in ran.err
+
+
+def test_standard_output_may_be_closed(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+    listening = Listening("http://127.0.0.1:1", 1, "page")
+    monkeypatch.setattr(serve, "serve", lambda _request, tell: tell(listening))
+    monkeypatch.setattr(sys, "stdout", None)
+
+    assert uwf("ui", "--no-open").status == 0
 
 
 @pytest.mark.parametrize(

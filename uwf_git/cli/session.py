@@ -49,7 +49,7 @@ def wants_colour(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 
 _COLUMNS, _LINES = 80, 24
 _MOST_COLUMNS = 10_000
-_STDOUT, _STDERR = 1, 2
+STDOUT, STDERR = 1, 2
 
 
 class ReaderGone(Exception):
@@ -118,19 +118,9 @@ def terminal_size(descriptor: int) -> os.terminal_size:
     return os.terminal_size((columns or _COLUMNS, lines or _LINES))
 
 
-def stdout_size() -> os.terminal_size:
-    """Return the size of the terminal that standard output is."""
-    return terminal_size(_STDOUT)
-
-
-def stderr_size() -> os.terminal_size:
-    """Return the size of the terminal that standard error is."""
-    return terminal_size(_STDERR)
-
-
 def stderr_columns() -> int:
     """Return the width of the terminal that standard error is."""
-    return stderr_size().columns
+    return terminal_size(STDERR).columns
 
 
 def write_stdout(text: str) -> None:
@@ -245,7 +235,7 @@ class Session(NamedTuple):
     stderr_is_tty: bool = False
 
     opened: list["Store"] | None = None
-    """The stores that were opened, for the work after the command; None: do not note them."""
+    """The stores that were opened, for the work after it; None: neither note them nor warn."""
 
     held: ExitStack | None = None
     """What is released when the command has ended and its failure, if any, was reported."""
@@ -262,7 +252,7 @@ class Session(NamedTuple):
         try:
             store = find_store(self.repo, self.cwd, self.environ, create=create)
         finally:
-            if not self.repo and not self.opened and not self.environ.get("_UWF_COMPLETE"):
+            if not self.repo and self.opened == []:
                 _warn_of_bare(self.cwd, used=store)
         if self.opened is not None:
             if not self.opened:
@@ -272,7 +262,7 @@ class Session(NamedTuple):
             from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (the same)
 
             # The lock or folder of one user would keep all others out of a shared store.
-            self.held.enter_context(shared_umask(store.config))
+            self.held.enter_context(shared_umask(store.config, own_file=store.trust_file))
         return store
 
     @property
@@ -307,7 +297,7 @@ class Session(NamedTuple):
         """Return the width of the terminal that text is written to; None if it is no terminal."""
         if not self.stdout_is_tty:
             return None
-        typed = _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
+        typed = _natural(self.environ.get("COLUMNS", "")) or terminal_size(STDOUT).columns
         return min(typed, _MOST_COLUMNS)
 
 

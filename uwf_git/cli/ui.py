@@ -75,7 +75,6 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
 
     def tell(listening: "Listening") -> None:
         emit(session, {"address": listening.address, "port": listening.port}, text=_text)
-        sys.stdout.flush()
         if session.output_format == "text":
             note(f"the page of {store.path}; Ctrl-C ends it")
         if not no_open:

@@ -30,7 +30,7 @@ from uwf_git.cli.output.table import (
     shorten,
     wide_option,
 )
-from uwf_git.cli.session import Session, stdout_size, wait_for_reader, write_stdout
+from uwf_git.cli.session import STDOUT, Session, terminal_size, wait_for_reader, write_stdout
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream
@@ -220,7 +220,7 @@ class _View:
             with full_screen() as screen:
                 while True:
                     has_changed = bool(self._watch.look())
-                    now = (stdout_size(), int(time.monotonic()))
+                    now = (terminal_size(STDOUT), int(time.monotonic()))
                     if has_changed or self._ids is None:
                         self._ids = read_short_ids(self._store)
                     if has_changed or now != drawn:
@@ -257,7 +257,7 @@ class _View:
             write_stdout(f"{line}\n")
 
     def _draw(self) -> list[str]:
-        size = stdout_size()
+        size = terminal_size(STDOUT)
         # Some terminals move to the next line when the last column is written.
         screen = self._screen._replace(width=size.columns - 1)
         if screen.now_ms is not None:

@@ -195,18 +195,12 @@ def read_plan_status(
 
 def read_plan_rows(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a row for each plan of *workdir*, and a line for each file almost named as a plan."""
     found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
-    return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
-
-
-def list_misnamed_plans(
-    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
-) -> list[str]:
-    """List, a line each, what in the plan directory of *workdir* is almost named as a plan."""
-    found = find_plan_thread(store, workdir, settings)
-    return list_misnamed(find_plans(workdir, find_plan_dir(found, settings)))
+    there = find_plans(workdir, find_plan_dir(found, settings))
+    return list_plan_rows(state, there.plans), list_misnamed(there)
 
 
 def _read_state_of(store: Store, tip: Snapshot) -> PlanState:

@@ -113,7 +113,7 @@ def test_no_encoding_makes_printing_fail(encoding: str, form: str, ran: Demo) ->
 def test_error_is_json_if_the_environment_names_the_format(
     session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environ = {**session.environ, "UWF_FORMAT": "json"}
+    environ = {**session.environ, "UWF_FORMAT": "JSON"}
 
     run(DEMO, ["shwo"], prog="demo", environ=environ, session=session)
     named = capsys.readouterr().err

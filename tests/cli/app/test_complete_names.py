@@ -4,6 +4,8 @@ import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
+from uwf_git.store.git.config import set_config
+
 
 @pytest.fixture
 def offered(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> "Offered":
@@ -90,6 +92,15 @@ def test_remote_is_offered_with_its_place(uwf: Uwf, offered: Offered) -> None:
         assert (name, place[:8]) == ("team", str(uwf.place)[:8])
     assert offered("uwf remote add ") == {}
     assert offered("uwf config get ") == {}
+
+
+def test_nothing_is_said_of_a_changed_config(uwf: Uwf, offered: Offered) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    set_config(f"{uwf.session.repo}/config", "core.editor", "other")
+
+    assert list(offered("uwf thread show ")) == [thread]
+    assert "config was changed" in uwf("thread", "show", thread).err
 
 
 def test_without_a_store_nothing_is_offered_or_made(

@@ -1,5 +1,6 @@
 """`uwf plan` from end to end: every failure of the seed's loops, and a program called as `-p`."""
 
+import io
 import json
 import os
 import subprocess
@@ -123,8 +124,12 @@ def test_an_ai_that_takes_a_prompt_in_a_chinese_project_under_a_plain_locale(
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff \r\n"])
-def test_a_task_file_without_a_task_begins_nothing(uwf: Uwf, text: str) -> None:
+def test_a_task_file_without_a_task_begins_nothing(
+    uwf: Uwf, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     (uwf.place / "task.md").write_text(text)
 
     assert uwf("plan", "run", "-f", str(uwf.place / "task.md")).status == 2
+    assert uwf("plan", "run", "-").err.startswith("error: the prompt is empty\nhint: `uwf plan run")
     assert [path.name for path in uwf.place.iterdir()] == ["task.md"]

@@ -1,6 +1,7 @@
 """The verbs of `uwf plan`, on one project."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,8 @@ def test_directory_that_is_none(uwf: Uwf) -> None:
 
     assert ran.status == 2
     assert ran.err.startswith("error: nowhere is not a directory")
+    os.mkdir(os.fsencode(uwf.place) + b"/\xff")
+    assert "is not UTF-8 text" in uwf("plan", "run", "task", cwd=f"{uwf.place}/\udcff").err
 
 
 @pytest.mark.parametrize("tool", TOOLS)

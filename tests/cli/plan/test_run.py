@@ -64,6 +64,16 @@ def test_background_returns_at_once_and_the_driver_does_the_rest(uwf: Uwf) -> No
     assert "Done." in uwf("thread", "logs", thread).out
 
 
+def test_a_usage_limit_is_waited_for_in_the_background_too(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "planner limit")
+    thread = uwf.json("plan", "run", "x", "--agent", agent, "--background")["thread"]
+    uwf("thread", "wait", thread)
+
+    assert uwf.json("plan", "resume", "--wait", "--background")["thread"] == thread
+    assert uwf("thread", "wait", thread, "--timeout", "0").status != 0
+    uwf.json("thread", "kill", thread)
+
+
 def test_plan_files_that_lie_there_are_carried_out_without_a_planner(uwf: Uwf) -> None:
     agent = write_plan_agent(uwf.place)
     assert uwf("plan", "run", "--plans", "--agent", agent).status == 1

@@ -12,15 +12,16 @@ from cli.ran import Ran
 from refusing import refuses
 
 from uwf_git.cli.session import (
+    STDERR,
+    STDOUT,
     OutputFailed,
     ReaderGone,
     Session,
     hold_standard_streams,
     note_typed_store,
     read_session,
-    stderr_size,
     stdout_is_utf8,
-    stdout_size,
+    terminal_size,
     wait_for_reader,
     wants_colour,
     with_typed_store,
@@ -168,15 +169,17 @@ def test_bare_repository_around_is_named_and_not_used(
     session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = create_store(str(tmp_path / "some repo.git")).path
-    inside = session._replace(cwd=f"{bare}/refs", environ={"HOME": str(tmp_path)})
+    inside = session._replace(cwd=f"{bare}/refs", environ={"HOME": str(tmp_path)}, opened=[])
 
     with pytest.raises(NotAStore):
         inside.open_store()
     assert f"uwf --repo '{bare}'" in capsys.readouterr().err
     default = inside.open_store(create=True).path
     assert "is not used unless it is named" in capsys.readouterr().err
-    inside._replace(cwd=default).open_store()
-    inside._replace(repo=bare).open_store()
+    inside._replace(cwd=default, opened=[]).open_store()
+    inside._replace(repo=bare, opened=[]).open_store()
+    # As while a line is completed.
+    inside._replace(opened=None).open_store()
     assert capsys.readouterr().err == ""
 
 
@@ -295,7 +298,7 @@ def test_terminal_that_does_not_know_its_size_has_the_usual_one(
 ) -> None:
     monkeypatch.setattr(os, "get_terminal_size", lambda _file: os.terminal_size((0, 0)))
 
-    assert stdout_size() == stderr_size() == (80, 24)
+    assert terminal_size(STDOUT) == terminal_size(STDERR) == (80, 24)
 
 
 def test_reader_that_leaves_while_it_is_waited_for_is_noticed(

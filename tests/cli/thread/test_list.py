@@ -3,6 +3,8 @@ from typing import Any
 from cli.program import Uwf
 from cli.ran import Ran
 
+from uwf_git.model.names import ThreadId, read_time_ms
+
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     threads = [uwf.begun() for _ in range(3)]
@@ -35,6 +37,9 @@ def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
     told = uwf("thread", "list", "--all", "--offset", "1", "--limit", "1")
     assert "more than 2; print them with --limit N, or the next ones with --offset 2" in told.err
     assert uwf("thread", "list", "--limit", "2").err == ""
+    now_ms = read_time_ms(ThreadId(threads[1]))
+    lately = screen(uwf, "thread", "list", "--limit", "2", now_ms=lambda: now_ms).err
+    assert lately.splitlines()[0] == "note: there are more than 2; print them with --limit N"
 
 
 def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:

@@ -72,10 +72,10 @@ def test_context_has_the_agents_own_role(uwf: Uwf) -> None:
     within = {**uwf.session.environ, "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
     elsewhere = {**within, "UWF_THREAD_ID": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
 
-    def role(environ: dict[str, str]) -> str:
-        return str(uwf.json("thread", "context", thread, environ=environ)["role"]["name"])
+    def role(environ: dict[str, str], named: str = thread) -> str:
+        return str(uwf.json("thread", "context", named, environ=environ)["role"]["name"])
 
-    assert role(within) == "checker"
+    assert {role(within, each) for each in (thread, thread.lower(), "@")} == {"checker"}
     assert role(elsewhere) == "writer"
 
 

@@ -68,10 +68,11 @@ def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> Non
 
     def play(turn: Turn) -> Played:
         given.append(get_context(turn.store, turn.thread))
-        # It came while the agent worked, and after it began by the clock.
-        patch_thread(world.store, world.caller, thread, {"level": 2})
-        started = world.snapshot(thread).commit.time_s * 1000 - 1000
-        return content_player(turn)._replace(started_ms=started)
+        # It came while the agent worked, in the same second.
+        now_ms = world.caller.now_ms() // 1000 * 1000 + 500
+        late = world.caller._replace(now_ms=lambda: now_ms)
+        patch_thread(world.store, late, thread, {"level": 2})
+        return content_player(turn)._replace(started_ms=now_ms - 1)
 
     first = world.step(thread, play)
     with pytest.raises(TurnFailed):

@@ -169,7 +169,7 @@ def test_last_lines_are_counted_over_all_logs(
 
 
 def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> None:
-    set_config(f"{world.store.path}/config", "uwf.retries", "1")
+    set_config(f"{world.store.path}/config", "uwf.retries", "2")
     world.reopen()
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
     with pytest.raises(TurnFailed):
@@ -181,8 +181,10 @@ def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> 
     ]
     assert told(world, thread, 2) == ["writer,: two", "writer,: three"]
     assert told(world, thread, 0) == []
+    with pytest.raises(TurnFailed):
+        world.step(thread, agent_player(None), command=world.program("exit 7", name="silent"))
     world.step(thread, agent_player(None), command=world.program(ANSWER, name="good"))
-    # The step succeeded; the only log is still that of the newest failure.
+    # The step succeeded; the only log is still that of the failure that logged something.
     assert len(told(world, thread)) == 3
     driver_says(world, thread, "driven\n")
     assert told(world, thread) == ["background: driven"]
@@ -230,15 +232,18 @@ def test_private_key_whose_beginning_is_not_asked_for_is_masked(world: World) ->
     assert told(world, thread, 3) == ["background: after"]
 
 
-def test_streamed_agent_output_is_shown_once(world: World, slow: ThreadId) -> None:
+@pytest.mark.parametrize("words", [("--stream",), ("plan", "resume")])
+def test_streamed_agent_output_is_shown_once(
+    world: World, slow: ThreadId, words: tuple[str, ...]
+) -> None:
     log = driver_says(world, slow, "writer is thinking\n")
     engine = begin(world, slow)
 
-    with driven(world, slow, log, "--stream"):
+    with driven(world, slow, log, *words):
         streamed = told(world, slow)
     with driven(world, slow, log):
         beside = told(world, slow)
-    with driven(world, slow, world.place / "elsewhere", "--stream"):
+    with driven(world, slow, world.place / "elsewhere", *words):
         foreground = told(world, slow)
     (world.place / "go.writer").touch()
     end(engine)

@@ -232,6 +232,8 @@ def test_named_threads_have_their_branches_and_are_over_when_they_have_ended(
     assert shown(all_of_them) == [(thread, "split"), (other, "ready")]
     assert all_of_them.count() == {"failed": 1, "ready": 1}
     assert not watch.is_over
+    kill_thread(world.store, world.caller, branches[1])
+    assert (branches[1], "killed") in changed(watching(world, thread))
     kill_thread(world.store, world.caller, thread, reason="enough")
     watch.look()
     assert watch.is_over

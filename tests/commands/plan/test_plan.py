@@ -243,7 +243,7 @@ def test_words_whoever_drove_paused_or_killed_it(
     for what, act, expected, words in table:
         act(task)
         told = read_plan_status(store, str(tmp_path))
-        rows = read_plan_rows(store, str(tmp_path))
+        rows, _misnamed = read_plan_rows(store, str(tmp_path))
         seen = (told["phase"], told["currentPlan"], told["retryCount"], told.get("paused"))
         assert (seen, [row["status"] for row in rows]) == (expected, words), what
         # The file is a view: it is mended, whoever drove.

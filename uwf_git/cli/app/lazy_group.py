@@ -271,7 +271,7 @@ def run(
         return _invoke(group, words, prog=prog, session=given)
 
     def as_json() -> bool:
-        return (explicit_format(words) or environ.get(FORMAT_VARIABLE)) == "json"
+        return (explicit_format(words) or environ.get(FORMAT_VARIABLE, "")).lower() == "json"
 
     with ExitStack() as held:
         status = run_guarded(invoke, environ=environ, as_json=as_json)
@@ -304,14 +304,14 @@ def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Ses
 
 
 def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[str, str]) -> int:
-    """Answer the shell's completion request; any failure is silent, since the user is typing."""
+    """Answer the shell's completion request; all else is silent, since the user is typing."""
     variable, question = asked
     shell, _, what = question.partition("_")
     made = get_completion_class(shell)
     if made is None or what != "complete":
         return 1
     try:
-        answer = made(group, {"obj": session}, prog, variable).complete()
+        answer = made(group, {"obj": session._replace(opened=None)}, prog, variable).complete()
     except Exception:  # noqa: BLE001 (see the docstring)
         return 1
     write_stdout(answer + "\n")

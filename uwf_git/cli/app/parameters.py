@@ -24,6 +24,7 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 """More than anybody types, and small enough to hold in memory several times."""
 
 _STDIN = "standard input"
+_PROMPT_HINT = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input"
 
 _MOST_SECONDS = 1e9
 
@@ -39,11 +40,7 @@ def not_text(name: str, *, offset: int) -> Refused:
     )
 
 
-def no_prompt(
-    what: str,
-    *,
-    hint: str = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input",
-) -> BadUsage:
+def no_prompt(what: str, *, hint: str = _PROMPT_HINT) -> BadUsage:
     """Say that the prompt is missing, empty or given twice."""
     return BadUsage(what, code="no-prompt", hint=hint)
 
@@ -192,19 +189,28 @@ Both take `-`. Trailing newlines are dropped, as shells do: `echo x | … -p -` 
 """
 
 
-def read_prompt(text: str | None, file: Input | None) -> str | None:
-    """Return the prompt from the option that was given."""
+def read_prompt(
+    text: str | None,
+    file: Input | None,
+    *,
+    name: str = "prompt",
+    hint: str = _PROMPT_HINT,
+    is_needed: bool = False,
+) -> str | None:
+    """Return the prompt from the option that was given; None without any, unless it *is_needed*."""
     if text is not None and file is not None:
-        raise no_prompt("the prompt is given twice, by --prompt and by --prompt-file")
+        raise no_prompt(f"the {name} is given twice, as text and as a file", hint=hint)
     source = Input("-") if text == "-" else file
     if source is not None:
         prompt = source.read_text()
     elif text is not None:
-        prompt = text_argument(text, "the prompt")
+        prompt = text_argument(text, f"the {name}")
+    elif is_needed:
+        raise no_prompt(f"there is no {name}", hint=hint)
     else:
         return None
     if not prompt.strip():
-        raise no_prompt("the prompt is empty")
+        raise no_prompt(f"the {name} is empty", hint=hint)
     return prompt.rstrip("\r\n")
 
 

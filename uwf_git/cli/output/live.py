@@ -14,11 +14,12 @@ from uwf_git.cli.caller import sigterm_as_interrupt
 from uwf_git.cli.output.screen import Screen, Styled
 from uwf_git.cli.output.table import display_width, shorten
 from uwf_git.cli.session import (
+    STDERR,
+    STDOUT,
     OutputFailed,
     ReaderGone,
     Session,
-    stderr_size,
-    stdout_size,
+    terminal_size,
     write_stderr,
     write_stdout,
 )
@@ -46,7 +47,7 @@ class LiveLines:
 
     def show(self, lines: Sequence[str]) -> None:
         """Show *lines*, as many as fit; each is safe to print, and fits the width."""
-        size = stderr_size()
+        size = terminal_size(STDERR)
         told = _cut(lines, max(size.lines - 1, 1))
         if not told:
             self.clear()
@@ -58,7 +59,7 @@ class LiveLines:
     def clear(self) -> None:
         """Clear the lines; the next output begins where they began."""
         if self._shown:
-            write_stderr(self._erase(stderr_size()))
+            write_stderr(self._erase(terminal_size(STDERR)))
             self._shown = []
 
     def _erase(self, size: os.terminal_size) -> str:
@@ -99,7 +100,7 @@ class FullScreen:
 
     def show(self, lines: Sequence[str]) -> None:
         """Show *lines*, which are safe to print and fit; only changes are written."""
-        size = stdout_size()
+        size = terminal_size(STDOUT)
         shown = [f"{line}{_END_LINE}" for line in lines[: size.lines]]
         if (shown, size) != (self._lines, self._size):
             write_stdout(_HOME + "\n".join(shown) + _END_SCREEN)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note, render_json
 from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session import Session, installed_version
-from uwf_git.commands.plan import clean_plans, list_misnamed_plans, read_plan_rows, read_plan_status
+from uwf_git.commands.plan import clean_plans, read_plan_rows, read_plan_status
 from uwf_git.errors import BadUsage
 from uwf_git.plan.hooks import (
     TOOLS,
@@ -40,8 +41,9 @@ def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_directory(session: Session, directory: str | None) -> str:
-    """Return the work directory, absolute."""
+    """Return the work directory, absolute; files name it, so its path is text."""
     found = os.path.normpath(os.path.join(session.cwd, directory or ""))
+    text_argument(found, "the path of the directory")
     if not os.path.isdir(found):
         path = directory or found
         raise BadUsage(
@@ -159,11 +161,11 @@ def plans_command(session: Session, directory: str | None) -> None:
     """
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
-    rows = read_plan_rows(store, workdir, settings)
+    rows, misnamed = read_plan_rows(store, workdir, settings)
     width = session.text_width()
     emit(session, rows, text=lambda rows: render_text(list(map(_shown, rows)), width=width))
-    for misnamed in list_misnamed_plans(store, workdir, settings):
-        note(f"warning: {misnamed}")
+    for each in misnamed:
+        note(f"warning: {each}")
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument, with_options
+from uwf_git.cli.app.parameters import INPUT, Input, read_prompt, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import emit, note
@@ -143,7 +143,7 @@ def run_command(
     plan files when the run begins, unless --plans takes the files as they are; then no task is
     needed. The settings uwf.plan.* (`uwf config list`) count where an option is not given.
     """
-    prompt = None if has_plans and task is None and file is None else _read_task(task, file)
+    prompt = read_prompt(task, file, name="task", hint=_HINT, is_needed=not has_plans)
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
@@ -176,16 +176,6 @@ def _find_state(settings: PlanSettings) -> dict[str, Any]:
         "timeouts": (settings.timeouts_ms, DEFAULTS.timeouts_ms),
     }
     return {name: value for name, (value, usual) in named.items() if value != usual}
-
-
-def _read_task(task: str | None, file: Input | None) -> str:
-    if (task is None) == (file is None):
-        problem = "there is no task" if task is None else "the task is given twice, also by -f"
-        raise no_prompt(problem, hint=_HINT)
-    prompt = text_argument(task or "", "the task") if file is None else file.read_text()
-    if not prompt.strip():
-        raise no_prompt("the task is empty", hint=_HINT)
-    return prompt.rstrip("\r\n")
 
 
 def _name_agents(how: PlanHow, settings: PlanSettings) -> tuple[str, ...]:
@@ -495,7 +485,7 @@ class PlanDriver:
             words += ["--wait"] if self.waits else []
             return [sys.executable, "-P", "-m", "uwf_git", *words]
 
-        request = DriverRequest(self._thread, name_driver)
+        request = DriverRequest(self._thread, name_driver, wait=self.waits)
         driver = start_driver(self._store, caller_of(self._session), request)
         emit(self._session, driver._asdict())
         note(

@@ -111,14 +111,17 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     store = session.open_store(create=True)
     rows = list_thread_rows(store, request)
     is_plain = not offset and not any(asked.values())
+    ended: list[dict[str, Any]] = []
     if session.is_screen and is_plain:
         after_ms = session.now_ms() - _LATELY_MS
-        rows += list_lately_ended(store, after_ms=after_ms, limit=limit + 1)
+        ended = list_lately_ended(store, after_ms=after_ms, limit=limit + 1)
+        rows += ended
         rows.sort(key=lambda row: str(row["thread"]), reverse=True)
     if len(rows) > limit:
         rows = rows[:limit]
-        ways = f"--limit N, or the next ones with --offset {offset + limit}"
-        note(f"note: there are more than {offset + limit}; print them with {ways}")
+        # With --offset the ended ones are not listed, so the next ones would not be the next.
+        others = "" if ended else f", or the next ones with --offset {offset + limit}"
+        note(f"note: there are more than {offset + limit}; print them with --limit N{others}")
     if not rows and session.output_format == "text":
         note(_tell_none(store, is_plain=is_plain))
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))

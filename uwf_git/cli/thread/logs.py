@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 
 import click
 
@@ -18,7 +17,7 @@ from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, fol
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import visible_block, without_colours
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import resolve_head, resolve_thread
 
 # `uwf thread logs`.
 
@@ -66,7 +65,8 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
             # What is wrong with the thread is said before the pager has the terminal.
             first = next(pieces, None)
             if first is None:
-                note("note: nothing is logged")
+                if last != 0:
+                    note("note: nothing is logged")
                 return
             with paged(session, store):
                 _show(chain([first], pieces))
@@ -127,25 +127,16 @@ def context_command(
 
     An agent that is not written in Python starts from this. Inside an agent the role is $UWF_ROLE.
     """
-    if at is not None:
-        if role is not None:
-            raise BadUsage("--role and --at exclude each other", hint="a past step has its role")
-        store = session.open_store()
-        head = get_head(store, resolve_thread(store, thread))
-        _print(session, get_past_context(store, find_fork_point(store, head, at)), last, prompt)
-        return
-    environ = session.environ
-    if role is None and environ.get("UWF_THREAD_ID") == thread:
+    if at is not None and role is not None:
+        raise BadUsage("--role and --at exclude each other", hint="a past step has its role")
+    store, environ = session.open_store(), session.environ
+    head = resolve_head(store, thread)
+    if role is None and environ.get("UWF_THREAD_ID") == head.thread:
         role = environ.get("UWF_ROLE") or None
-    _print(session, get_context(session.open_store(), thread, role=role), last, prompt)
-
-
-def _print(
-    session: Session,
-    context: dict[str, Any],
-    last: int | None,
-    prompt: bool,  # noqa: FBT001 (as above)
-) -> None:
+    if at is None:
+        context = get_context(store, head.thread, role=role)
+    else:
+        context = get_past_context(store, find_fork_point(store, head, at))
     if last is not None:
         steps = context["steps"]
         context["steps"] = steps[max(0, len(steps) - last) :]

@@ -22,7 +22,7 @@ from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step, first_line
-from uwf_git.model.event_rules import CONTROLS
+from uwf_git.model.event_rules import CONTROLS, signal_of
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Role, Workflow
@@ -184,9 +184,15 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     started_ms: int = node.payload.get("startedAt", node.timestamp)
     before = read_snapshot(store, taken.commit.parents[0])
     # A patch that came while the agent worked was not in its context.
-    while before.record.event in CONTROLS and before.commit.time_s * 1000 > started_ms:
+    while before.record.event in CONTROLS and _find_time_ms(before) > started_ms:
         before = read_snapshot(store, before.commit.parents[0])
     return build_context(store, before, record.role, at=record.at, is_past=True)
+
+
+def _find_time_ms(snapshot: Snapshot) -> int:
+    # The time of a commit is cut to seconds.
+    signal = signal_of(snapshot.record)
+    return snapshot.commit.time_s * 1000 if signal is None else snapshot.get_node(signal).timestamp
 
 
 def build_context(

@@ -421,13 +421,17 @@ def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
 
 
 def _is_logged(store: Store, thread: ThreadId, log: str) -> bool:
-    """Check whether the driver of *thread* copies its agents' output into *log* (``--stream``)."""
+    """Check whether the driver of *thread* copies its agents' output into *log*.
+
+    Of those in the background ``uwf plan resume`` always does, others with ``--stream``.
+    """
     driver = find_driver(store, thread) or {}
     place = f"/proc/{driver.get('pid')}"
     try:
         is_its_log = os.path.samestat(os.stat(f"{place}/fd/2"), os.stat(log))
         with open(f"{place}/cmdline", "rb") as file:
-            return is_its_log and b"--stream" in file.read().split(b"\0")
+            words = file.read().split(b"\0")
+            return is_its_log and not {b"--stream", b"plan"}.isdisjoint(words)
     except OSError:
         return False
 
@@ -446,7 +450,7 @@ def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Itera
 
 def _find_last_log(store: Store, tip: Snapshot, request: LogRequest, where: str) -> LogPiece | None:
     for snapshot in walk_history(store, tip.commit.oid):
-        record = snapshot.record
+        record, log, source = snapshot.record, "", ""
         if record.event == "attempt":
             view = view_attempt(snapshot, snapshot.get_present().last_attempt) or {}
             log = str(view.get("stderr", ""))
@@ -454,9 +458,7 @@ def _find_last_log(store: Store, tip: Snapshot, request: LogRequest, where: str)
         elif record.event == "step":
             log = get_text(snapshot, snapshot.get_head_node().payload.get("stderr"))
             source = f"{record.role}, step {record.depth}"
-            if not log:
-                continue
-        else:
+        if not log:
             continue
         lines = LogLines(Secrets(find_secrets(request.environ)))
         shown = [*lines.add(log.encode()), *lines.end()]

@@ -30,7 +30,7 @@ from uwf_git.commands.inspect.list import (
 )
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
 from uwf_git.commands.inspect.story import Mask, make_mask, mask_json
-from uwf_git.commands.split.family import Family
+from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_folds import first_line
@@ -384,7 +384,9 @@ class ThreadWatch:
             # Of the threads that have ended only the latest.
             active = set(list_threads(self._store, archived=False))
             if self._roots:
-                return active | {root for root in self._roots if root in self._heads}
+                roots = {root for root in self._roots if root in self._heads}
+                below = (list_present_descendants(self._store, root) for root in roots)
+                return active.union(roots, *below)
             ended = list_lately_ended(self._store, after_ms=self._after_ms, limit=_MOST_ENDED)
             return active | {ThreadId(row["thread"]) for row in ended}
         bad = {ThreadId(ref.rpartition("/")[2]) for ref in tips.bad}
