@@ -38,6 +38,8 @@ def test_retry_with_a_hint_goes_on_in_the_background(world: World, tab: Tab) -> 
     expect(tab.find("tabpanel")).to_contain_text("pip install it first")
     agent.finish()
     expect(tab.find("heading", re.compile("checker at work"))).to_be_visible()
+    expect(tab.find("tabpanel")).to_contain_text("Do it.")
+    expect(tab.find("tabpanel")).not_to_contain_text("pip install it first")
     agent.finish()
     expect(tab.page.locator(".head .badge")).to_have_text("✓completed")
     assert tab.heard == []
@@ -159,13 +161,13 @@ def test_state_limits_and_agents_are_changed(world: World, tab: Tab, axe: str) -
     tab.page.get_by_label("Patch of the state").fill('{"tone": "warm"}')
     tab.find("button", "Patch").click()
     expect(tab.text("It is too cold.").first).to_be_visible()
-    tab.page.get_by_label("Minutes of work").fill("1.5")
+    tab.page.get_by_label("Minutes of work").fill("4.1")
     tab.page.get_by_label("Agent of writer").select_option(label="true")
     tab.find("button", "Amend").click()
     expect(tab.page.locator("#told")).to_contain_text("Amended")
     present = world.snapshot(thread).get_present()
-    assert (present.state, present.limits) == ({"tone": "warm"}, {"maxExecutionTime": 90_000})
-    expect(tab.page.get_by_label("Minutes of work")).to_have_value("1.5")
+    assert (present.state, present.limits) == ({"tone": "warm"}, {"maxExecutionTime": 246_000})
+    expect(tab.page.get_by_label("Minutes of work")).to_have_value("4.1")
     assert tab.heard == []
 
 

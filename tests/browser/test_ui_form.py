@@ -80,6 +80,27 @@ def test_value_that_is_typed_is_the_value(page_of: Any) -> None:
         assert (found["value"], found["problems"]) == (value, {})
 
 
+@pytest.mark.parametrize("kind", ["integer", "number"])
+@pytest.mark.parametrize("text", ["9007199254740993", " -9007199254740993"])
+def test_number_that_a_browser_cannot_hold_is_a_problem(page_of: Any, kind: str, text: str) -> None:
+    asked = "async ([root, typed]) => (await import('/modules/schema.js')).collect(root, typed)"
+    found = page_of.evaluate(asked, [{"type": kind}, {"": text}])
+    assert found["problems"] == {"": f"a browser cannot hold {text.strip()} exactly"}
+    assert found.get("value") is None
+
+
+def test_what_was_sent_before_it_was_drawn_leaves_its_field(page_of: Any) -> None:
+    asked = """async () => {
+        const {h, patch} = await import('/modules/dom.js');
+        const into = document.createElement('div');
+        patch(into, h('input', {value: ''}));
+        into.firstChild.value = 'a reason';
+        patch(into, h('input', {value: ''}));
+        return into.firstChild.value;
+    }"""
+    assert page_of.evaluate(asked) == ""
+
+
 @pytest.mark.parametrize("value", [{"flag": True, "fixed": "yes", "other": 1}, {"fixed": "yes"}, 3])
 def test_value_that_the_fields_cannot_hold_stays_json(page_of: Any, value: Any) -> None:
     assert type_value(page_of, _OBJECT, value) is None

@@ -17,7 +17,7 @@ def test_a_scheduler_elsewhere_needs_tls(field: Field) -> None:
         _out, err = process.communicate()
     assert process.returncode == 1
     assert "whoever reaches a scheduler runs anything" in err
-    for address in ("local:0", "nothing:there", "nonsense"):
+    for address in ("local:0", "nothing:there", "nonsense", "tcp://[::1"):
         with a.start("drive", "--on", address) as process:
             _out, err = process.communicate()
         assert process.returncode == 2, err

@@ -11,9 +11,8 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.worktree import chain as module
-from uwf_git.commands.worktree.chain import Chain, find_chain
+from uwf_git.commands.worktree.chain import Chain, Made, find_chain, view_ranges
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 
@@ -83,6 +82,23 @@ def test_any_name_and_kind_of_file_is_recorded(world: World, chain: Chain, name:
     rows = chain.git.ask("ls-tree", "-r", "-z", commit).split("\0")
     found = {row.partition("\t")[2]: row[:6] for row in rows if row}
     assert found == {name: "100644", "notes": "120000", "part": "100644", ".gitignore": "100755"}
+
+
+def test_what_the_user_likes_to_be_shown_changes_nothing_that_is_read(
+    world: World, git: Git, chain: Chain
+) -> None:
+    git("config", "--global", "core.quotePath", "false", cwd=world.place)
+    git("config", "--global", "log.showSignature", "true", cwd=world.place)
+    signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"
+    signed = git("cat-file", "commit", "HEAD", cwd=world.place).replace("\n\n", signature, 1)
+    written = git("hash-object", "-t", "commit", "-w", "--stdin", cwd=world.place, stdin=signed)
+    head = written.strip()
+    git("update-ref", "HEAD", head, cwd=world.place)
+    (world.place / "\udcff").touch()
+    commit = chain.record("now", AFTER, None)
+    assert chain.read_log() == [Made(commit, chain.thread, AFTER), Made(head, "", "")]
+    (found,) = view_ranges(world.store, chain.thread, [f"{head}..{commit}"]).values()
+    assert found["changed"] == 1
 
 
 def test_without_a_commit_and_in_a_merge_the_files_are_recorded(world: World, git: Git) -> None:
@@ -206,7 +222,7 @@ def test_a_branch_that_ends_leaves_the_branch_of_the_user_that_its_ref_leads_to(
     git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)
     world.reopen()
     world.step(thread, writer())
-    kill_thread(world.store, world.caller, one, reason="enough")
+    world.kill(one, reason="enough")
     assert git("rev-parse", "main", cwd=world.place) == head
     assert "one.new" in git("ls-tree", "--name-only", f"refs/uwf/work/{one}", cwd=world.place)
 

@@ -6,12 +6,12 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.local_files import find_workdir
 
 
 def remove(world: World, thread: ThreadId) -> None:
@@ -38,6 +38,11 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
     assert works(world, git) == [f"refs/uwf/work/{each}" for each in (thread, two)]
     assert [each["thread"] for each in show_thread(world.store, thread)["work"]] == [two]
 
+    remove(world, thread)
+
+    assert works(world, git) == []
+    assert find_workdir(world.store, thread) is None
+
 
 def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Git) -> None:
     begin_project(world, git)
@@ -51,7 +56,7 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
     locked = world.place / ".git" / "refs" / "uwf" / "work" / f"{one}.lock"
     locked.parent.mkdir(parents=True, exist_ok=True)
     locked.touch()
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     assert worktrees(world, git) == [places["one"]]
 
     with refuses("worktree-stays", match="is still there"):

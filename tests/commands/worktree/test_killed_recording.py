@@ -12,7 +12,7 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World
 
 from uwf_git.commands.control.files import find_files, restore_files, view_files
-from uwf_git.commands.verify.verify import check_ranges, find_targets, verify
+from uwf_git.commands.verify.verify import check_ranges, find_targets
 from uwf_git.model.names import ThreadId
 
 AGENT = """\
@@ -54,7 +54,7 @@ def run_killed(
 
 def check_whole(world: World, git: Git, thread: ThreadId) -> None:
     world.reopen()
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
     assert [*check_ranges(world.store, find_targets(world.store, []))] == []
 
 

@@ -11,7 +11,6 @@ from commands.worktree.project import Git, commit_all
 from commands.world import World
 
 from uwf_git.commands.control.files import restore_files
-from uwf_git.commands.verify.verify import verify
 
 PROJECTS = Path(__file__).parents[3] / "build" / "projects"
 STEPS = 6
@@ -61,11 +60,11 @@ def test_each_step_of_a_real_project_comes_back(name: str, world: World, git: Gi
         world.step(thread, edits(lambda place: edit(place, chance)))
         assert len(files_of(world, thread)) == 2
         trees.append(read_tree(world.place))
-        commits.append(world.snapshot(thread).commit.oid)
+        commits.append(world.tip(thread))
     assert user_state(world.place, git) == before
 
     for number in chance.sample(range(STEPS), STEPS):
         restore_files(world.store, world.caller, thread, commits[number])
         assert read_tree(world.place) == trees[number]
     assert user_state(world.place, git) == before
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()

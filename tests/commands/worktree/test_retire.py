@@ -19,7 +19,6 @@ from commands.world import World, replied
 
 from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.after import warn_of_worktrees
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import begin_branch
@@ -138,7 +137,7 @@ def test_a_branch_in_which_nothing_ran_has_the_commit_of_the_split(world: World,
     begin_branch(world.store, world.snapshot(thread), 1)
     (world.place / "notes").write_text("changed meanwhile\n")
 
-    kill_thread(world.store, world.caller, two, reason="enough")
+    world.kill(two, reason="enough")
 
     assert git("rev-parse", f"refs/uwf/work/{two}", cwd=world.place).strip() == base
 
@@ -161,7 +160,7 @@ def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, g
     locked = lock(world, two)
     with pytest.raises(ProgramFailed, match="git update-ref failed: "):
         world.step(two, writer())
-    kill_thread(world.store, world.caller, two, reason="enough")
+    world.kill(two, reason="enough")
     assert Path(str(place), "two.new").exists()
     (told,) = warn_of_worktrees(world.store)
     assert f"branch {two} stays at {place}, since its work cannot be kept: git update-ref" in told
@@ -183,7 +182,7 @@ def test_a_worktree_whose_project_is_away_stays(world: World, git: Git) -> None:
     away = world.place / ".git.away"
     (world.place / ".git").rename(away)
 
-    kill_thread(world.store, world.caller, two, reason="enough")
+    world.kill(two, reason="enough")
     gc_store(world.store, world.caller.environ)
 
     assert (place / "two.new").exists()
@@ -317,7 +316,7 @@ def test_a_kill_of_the_thread_keeps_the_work_of_all_its_branches(world: World, g
     branches = children(world.snapshot(thread))
     assert len(worktrees(world, git)) == 2
 
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
 
     assert worktrees(world, git) == []
     assert [work(git, world, each, "one.new") for each in branches] == ["one", "one"]

@@ -26,19 +26,22 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         # Not forked: this process has threads and connections.
         context = multiprocessing.get_context("spawn")
         return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
-    if kind not in {"tcp", "tls"}:
-        try:
+    is_dask = kind in {"tcp", "tls"}
+    try:
+        host = urlsplit(address).hostname
+        if not is_dask:
             made = getattr(importlib.import_module(kind), rest)()
             made.submit  # noqa: B018 (whatever has none is no executor)
-        except Exception as error:  # whatever the user's function does
-            raise BadUsage(
-                f"{address!r} names no executor: {error}",
-                code="no-such-executor",
-                hint="local:4 (1 or more), tls://HOST:8786, or MODULE:FUNCTION that returns one",
-                address=address,
-            ) from error
+    except Exception as error:  # whatever the user's function does
+        raise BadUsage(
+            f"{address!r} names no executor: {error}",
+            code="no-such-executor",
+            hint="local:4 (1 or more), tls://HOST:8786, or MODULE:FUNCTION that returns one",
+            address=address,
+        ) from error
+    if not is_dask:
         return _close(made) if hasattr(made, "get_executor") else _shut_down(made)
-    if kind == "tcp" and urlsplit(address).hostname not in _LOOPBACK and not insecure:
+    if kind == "tcp" and host not in _LOOPBACK and not insecure:
         raise Refused(
             f"{address} is not encrypted, and whoever reaches a scheduler runs anything on its "
             "workers",

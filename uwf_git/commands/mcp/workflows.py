@@ -258,21 +258,21 @@ def _update_task(place: ChatPlace, task: str, responses: Mapping[str, Any], clie
         thread = _find_task(store, task)
         questions = _find_questions(store, thread) if place.may_answer(store) else {}
         answered = False
-        for key, response in responses.items():
-            content = response.get("content") if isinstance(response, dict) else None
-            if (
-                key in questions
-                and isinstance(content, dict)
-                and response.get("action") == "accept"
-            ):
-                # Another client may be faster.
-                with suppress(HeadMoved):
-                    _answer(place, store, questions[key], content, client)
-                    answered = True
-        if answered:
-            # What is recorded stays. Another person may be next, or somebody is at work already.
-            with suppress(Refused, Conflict):
-                place.drive(store, thread)
+        try:
+            for key, response in responses.items():
+                given = response if isinstance(response, dict) and key in questions else {}
+                content = given.get("content")
+                if given.get("action") == "accept" and isinstance(content, dict):
+                    # Another client may be faster.
+                    with suppress(HeadMoved):
+                        _answer(place, store, questions[key], content, client)
+                        answered = True
+        finally:
+            if answered:
+                # What is recorded stays, also before an answer that is refused. Another person may
+                # be next, or somebody is at work already.
+                with suppress(Refused, Conflict):
+                    place.drive(store, thread)
 
 
 def _answer(

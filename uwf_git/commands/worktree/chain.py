@@ -28,7 +28,7 @@ from uwf_git.store.git.fenced import Place, find_common_dir, find_place
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_settings, find_tip, read_root
+from uwf_git.store.threads.history import find_settings, find_tip, walk_trunks
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
 
 RECORD_FILES = "uwf.recordFiles"
@@ -157,6 +157,9 @@ class Chain:
         moved = head if head is not None and (tip is None or tip.head != head) else None
         parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
         commit = commit_tree(self.git, tree, tuple(parents), message)
+        if not os.path.exists(self._size):
+            # By it one knows that the thread has files, which may be empty or gone.
+            replace_file(self._size, b"0", durable=False)
         move_ref(self.git, self.ref, commit, old="" if tip is None else tip.commit)
         return commit
 
@@ -288,12 +291,14 @@ def find_chain(
 ) -> Chain | None:
     """Return the chain of *thread* in its work directory; None outside of repositories.
 
-    *is_reading*: the outermost thread's directory will do where its own is gone.
+    *is_reading*: the directory of a thread around it will do where its own is gone.
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
         tip = find_tip(store, thread)
-        workdir = None if tip is None else find_workdir(store, read_root(store, tip).record.thread)
+        around = () if tip is None else walk_trunks(store, tip)
+        places = (find_workdir(store, each.record.thread) for each in around)
+        workdir = next((each for each in places if each and os.path.isdir(each)), None)
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
@@ -357,8 +362,7 @@ def _read_tip(commit: str, content: str) -> Tip:
     lines = message.split("\n")
     left_out = [line.removeprefix(_LEFT_OUT) for line in lines if line.startswith(_LEFT_OUT)]
     is_made = any(line.startswith("Uwf-Thread: ") for line in lines)
-    heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
-    head = heads[-1].removeprefix(_HEAD) if heads else ""
+    head = next((line.removeprefix(_HEAD) for line in lines[::-1] if line.startswith(_HEAD)), "")
     return Tip(commit, tree, head if is_oid(head) else None, tuple(left_out), is_made)
 
 

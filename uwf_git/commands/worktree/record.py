@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import STAYS, note_once, take_notes
+from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, take_notes
 
-_FOLDER = "uwf-worktrees"
 _ORIGIN = "origin"
 
 
@@ -143,7 +142,7 @@ def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
 
 
 def _path(store: Store, *parts: str) -> str:
-    return os.path.join(store.path, _FOLDER, *parts)
+    return os.path.join(store.path, WORKTREES, *parts)
 
 
 def _names(folder: str) -> list[str]:

@@ -43,6 +43,9 @@ _OURS = """\
 	fsmonitor = false
 	safecrlf = false
 	untrackedCache = false
+	quotePath = true
+[log]
+	showSignature = false
 [submodule]
 	recurse = false
 [maintenance]

@@ -339,8 +339,14 @@ def files_size(store: Store, thread: ThreadId) -> str:
     return store.local_path(FILES, thread + _SIZE_SUFFIX)
 
 
+WORKTREES = "uwf-worktrees"
+"""The folder, in the git directory, that has one for each thread whose branches work apart."""
+
+
 def has_files(store: Store, thread: ThreadId) -> bool:
-    return os.path.exists(files_size(store, thread))
+    """Check whether files of *thread*, or of its branches that worked apart, are recorded."""
+    folder = os.path.join(store.path, WORKTREES, thread)
+    return os.path.exists(folder) or os.path.exists(files_size(store, thread))
 
 
 def forget_files(store: Store, thread: ThreadId) -> None:

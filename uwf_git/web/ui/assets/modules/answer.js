@@ -8,7 +8,7 @@ import { describeForm, idOf } from "./form.js";
 import { short } from "./format.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
-import { describeSend } from "./panels.js";
+import { describeSend, describeText } from "./panels.js";
 import { Problems } from "./problems.js";
 import { go, link } from "./route.js";
 import { collect, kindOf, parseJson, resolve, typeValue } from "./schema.js";
@@ -20,6 +20,7 @@ const MOST_STEPS = 4;
 // Nobody is asked, or the thread is gone.
 const NOBODY = new Set([404, 422]);
 const ABOUT_CONTENT = "Markdown for those who come after you; the fields above decide.";
+const OPTIONAL = h("span", { class: "soft" }, " optional");
 const ABOUT_NOTE = "Why you answered so, for those who read the log; agents are not given it.";
 
 export class Answer {
@@ -183,8 +184,8 @@ export class Answer {
               isJson ? "Fill in fields" : "Write JSON instead",
             ),
           ),
-        this.describeText("content", "Text", ABOUT_CONTENT, "3"),
-        this.describeText("note", "Note", ABOUT_NOTE, "1"),
+        describeText(this, "content", ["Text", OPTIONAL], ABOUT_CONTENT, "3"),
+        describeText(this, "note", ["Note", OPTIONAL], ABOUT_NOTE, "1"),
         describeSend(this, "Record the answer", "and go on"),
         this.typed.before && this.describeTyped(this.typed.before),
       ),
@@ -267,23 +268,6 @@ export class Answer {
         oninput: (event) => this.set({ json: event.target.value }),
         "aria-invalid": this.problems.whole.length > 0 ? "true" : null,
         "aria-describedby": "json-about",
-      }),
-    );
-  }
-
-  /** A text that may stay empty; *name* is its own among what is typed. */
-  describeText(name, label, about, rows) {
-    return h(
-      "div",
-      { class: "field", key: name },
-      h("label", { class: "label", for: name }, label, h("span", { class: "soft" }, " optional")),
-      h("p", { class: "about", id: `${name}-about` }, about),
-      h("textarea", {
-        id: name,
-        rows,
-        value: this.typed[name],
-        oninput: (event) => this.set({ [name]: event.target.value }),
-        "aria-describedby": `${name}-about`,
       }),
     );
   }

@@ -133,7 +133,8 @@ export class Change {
     return Object.fromEntries(
       Object.entries(this.limits).map(([name, typed]) => {
         const text = typed.trim();
-        const limit = Number(text) * LIMITS[name][1];
+        // Without the error of a product: 4.1 * 60000 is 245999.99999999997.
+        const limit = Number((Number(text) * LIMITS[name][1]).toPrecision(15));
         return [name, text === "" ? null : Number.isFinite(limit) ? limit : text];
       }),
     );

@@ -6,7 +6,7 @@ import { visible } from "./visible.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const descriptions = new WeakMap();
-// A person changes these; a description sets them only when it changes itself.
+// A person changes these; but for the value, a description sets them only when it changes itself.
 const LIVE = new Set(["value", "checked", "open", "selected"]);
 
 /**
@@ -135,7 +135,10 @@ function setProps(node, props, before) {
 }
 
 function setProp(node, name, value, before) {
-  if (name === "key" || name === "onmake" || value === before) return;
+  if (name === "key" || name === "onmake") return;
+  // What is described may be what it was before a person typed.
+  const isTyped = name === "value" && name in node && node.value !== (value ?? "");
+  if (value === before && !isTyped) return;
   if (name === "html") {
     if (value !== null && value !== undefined) setServerHtml(node, value);
   } else if (name.startsWith("on")) {

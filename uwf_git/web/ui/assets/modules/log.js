@@ -23,15 +23,19 @@ export class LogView {
     this.timer = null;
     this.follows = true;
     this.log = new Loader(() => this.readLines(), draw);
-    this.prompt = new Loader(() => get(path("threads", thread, "prompt")), draw);
   }
 
   /** Show the log from now on: the server sends changes only while it is asked for. */
-  start() {
-    if (this.timer !== null) return;
+  start({ role, since }) {
+    // Between two turns there is no role.
+    if (this.timer !== null && (!role || since === this.since)) return;
+    this.stop();
+    this.since = since;
     this.lines = [];
     this.next = 0;
-    this.prompt.value = null;
+    this.isCut = false;
+    this.prompt = new Loader(() => get(path("threads", this.thread, "prompt")), this.draw);
+    if (this.tab === "prompt") this.prompt.load();
     this.log.load();
     this.timer = setInterval(
       () => document.visibilityState === "visible" && this.log.load(),
@@ -49,8 +53,9 @@ export class LogView {
   }
 
   async readLines() {
+    const { since } = this;
     const read = await get(path("threads", this.thread, "log") + query({ after: this.next }));
-    if (read.next < this.next) {
+    if (since !== this.since || read.next < this.next) {
       this.lines = [];
       this.next = 0;
       return this.readLines();

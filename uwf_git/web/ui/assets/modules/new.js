@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { plural } from "./format.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
-import { describePicture, describeSend } from "./panels.js";
+import { describePicture, describeSend, describeText } from "./panels.js";
 import { go, link } from "./route.js";
 import { problem, say } from "./told.js";
 
@@ -134,11 +134,12 @@ export class New {
         "form",
         { class: "body steps-of-form", onsubmit: send, novalidate: true },
         this.refused && problem(this.refused),
-        this.describeText(
+        describeText(
+          this,
           "wish",
           "What should it do?",
           "An agent writes a workflow; you see its picture, and put it or not.",
-          3,
+          "3",
         ),
         this.describePick("writer", "Written by", this.typed.writer, (id) =>
           this.set({ writer: id }),
@@ -201,13 +202,14 @@ export class New {
         h("p", { class: "about" }, workflow.description),
       ),
       this.refused && problem(this.refused),
-      this.describeText(
+      describeText(
+        this,
         "prompt",
         "Task",
         workflow.needsPrompt
           ? ""
           : "This workflow has a task of its own; what you write here replaces it.",
-        5,
+        "5",
       ),
       h(
         "fieldset",
@@ -267,25 +269,6 @@ export class New {
         ),
       ),
       wrong && h("p", { class: "problem", id: `${id}-problem` }, wrong),
-    );
-  }
-
-  describeText(name, label, about, rows) {
-    const wrong = this.wrong[name];
-    return h(
-      "div",
-      { class: "field", key: name },
-      h("label", { class: "label", for: name }, label),
-      about && h("p", { class: "about", id: `${name}-about` }, about),
-      h("textarea", {
-        id: name,
-        rows: String(rows),
-        value: this.typed[name],
-        "aria-invalid": wrong ? "true" : null,
-        "aria-describedby": wrong ? `${name}-problem` : about ? `${name}-about` : null,
-        oninput: (event) => this.set({ [name]: event.target.value }),
-      }),
-      wrong && h("p", { class: "problem", id: `${name}-problem` }, wrong),
     );
   }
 

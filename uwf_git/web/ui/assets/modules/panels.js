@@ -56,6 +56,26 @@ function roleAt({ currentTarget, clientX: x, clientY: y }) {
   return (name?.querySelector("title") ?? name)?.textContent;
 }
 
+/** Describe the field of a text, which is *name* among what is typed in *view*. */
+export function describeText(view, name, label, about, rows) {
+  const wrong = view.wrong?.[name];
+  return h(
+    "div",
+    { class: "field", key: name },
+    h("label", { class: "label", for: name }, label),
+    about && h("p", { class: "about", id: `${name}-about` }, about),
+    h("textarea", {
+      id: name,
+      rows,
+      value: view.typed[name],
+      "aria-invalid": wrong ? "true" : null,
+      "aria-describedby": wrong ? `${name}-problem` : about ? `${name}-about` : null,
+      oninput: (event) => view.set({ [name]: event.target.value }),
+    }),
+    wrong && h("p", { class: "problem", id: `${name}-problem` }, wrong),
+  );
+}
+
 /** Describe the line that sends the form of *view*: its button, and whether the thread goes on. */
 export function describeSend(view, send, goOn) {
   return h(

@@ -170,10 +170,14 @@ export function parseJson(text) {
 }
 
 function checkExact(_name, value, context) {
-  if (/^-?\d+$/.test(context?.source ?? "") && !Number.isSafeInteger(value)) {
-    throw new Error(`a browser cannot hold ${context.source} exactly`);
-  }
+  const problem = inexact(context?.source ?? "", value);
+  if (problem) throw new Error(problem);
   return value;
+}
+
+function inexact(text, value) {
+  const isExact = !/^-?\d+$/.test(text) || Number.isSafeInteger(value);
+  return isExact ? "" : `a browser cannot hold ${text} exactly`;
 }
 
 /**
@@ -231,11 +235,11 @@ function readScalar(text, kind, schema) {
   if (kind === "string") return [text.trim() === '""' ? "" : text, ""];
   if (kind === "json") return parseJson(text);
   const number = Number(text);
-  if (!Number.isFinite(number))
-    return [undefined, kind === "integer" ? "type a whole number" : "type a number"];
-  if (kind === "integer" && !Number.isSafeInteger(number))
-    return [undefined, "type a whole number"];
-  return [number, ""];
+  const isWhole = kind === "integer";
+  const isWrong = isWhole ? !Number.isSafeInteger(number) : !Number.isFinite(number);
+  const wanted = isWhole ? "type a whole number" : "type a number";
+  const problem = inexact(text.trim(), number) || (isWrong ? wanted : "");
+  return [problem ? undefined : number, problem];
 }
 
 function readObject(found, part) {

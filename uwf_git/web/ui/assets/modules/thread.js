@@ -76,7 +76,7 @@ export class Thread {
     const found = thread && findEntry(thread.entries, this.kind, this.at);
     const isNow = thread?.running && (this.kind === "now" || this.kind === "");
     this.chosen = isNow ? "now" : (found?.commit ?? null);
-    if (isNow) this.log.start();
+    if (isNow) this.log.start(thread.running);
     else this.log.stop();
     this.entry.choose(isNow ? null : this.chosen);
     this.draw();
@@ -186,82 +186,47 @@ export class Thread {
 
   describeNotices(thread) {
     const { waiting, error, held = [], reason, status } = thread;
+    /** Of each notice: its kind, and what is in it. */
     const notices = [];
     if (waiting && !waiting.until) {
-      notices.push([
-        "wait",
-        h(
-          "p",
-          null,
-          h("strong", null, waiting.role),
-          " waits for a person, asked ",
-          since(waiting.since),
-          ". ",
-          h("a", { href: link(["t", this.id, "answer"]) }, "Answer"),
-        ),
-      ]);
+      const answer = h("a", { href: link(["t", this.id, "answer"]) }, "Answer");
+      const asked = [" waits for a person, asked ", since(waiting.since), ". "];
+      notices.push(["wait", h("strong", null, waiting.role), asked, answer]);
     } else if (waiting) {
-      notices.push([
-        "wait",
-        h(
-          "p",
-          null,
-          h("strong", null, waiting.role),
-          " waits for its usage limit until ",
-          new Date(waiting.until).toLocaleString(),
-          ".",
-        ),
-      ]);
+      const until = new Date(waiting.until).toLocaleString();
+      const told = ` waits for its usage limit until ${until}.`;
+      notices.push(["wait", h("strong", null, waiting.role), told]);
     }
-    if (error)
-      notices.push([
-        "bad",
-        h("p", null, h("strong", { class: "bad" }, "✗ "), clip(`${error.kind}: ${error.message}`)),
-      ]);
+    if (error) notices.push(describeBad(clip(`${error.kind}: ${error.message}`)));
     else if (reason)
       notices.push([
         "",
-        h(
-          "p",
-          null,
-          h("strong", null, `${status}: `),
-          withCode(clip(reason)),
-          thread.by && h("span", { class: "soft" }, ` ${thread.by}`),
-        ),
+        h("strong", null, `${status}: `),
+        withCode(clip(reason)),
+        thread.by && h("span", { class: "soft" }, ` ${thread.by}`),
       ]);
-    if (thread.workflow === "draft")
-      notices.push([
-        "",
-        h(
-          "p",
-          null,
-          "This thread drafts a workflow. ",
-          h("a", { href: link(["draft", this.id]) }, "Show the draft"),
-        ),
-      ]);
-    if (thread.hint) notices.push(["", h("p", null, "Hint to the agent: ", clip(thread.hint))]);
+    if (thread.workflow === "draft") {
+      const draft = h("a", { href: link(["draft", this.id]) }, "Show the draft");
+      notices.push(["", "This thread drafts a workflow. ", draft]);
+    }
+    if (thread.hint) notices.push(["", "Hint to the agent: ", clip(thread.hint)]);
     for (const each of held) {
       const who = h("a", { href: link(["t", each.thread]) }, each.label || short(each.thread));
       notices.push([
         "wait",
-        h(
-          "p",
-          null,
-          each.thread === this.id
-            ? ["Held up: ", each.error]
-            : [each.label ? "Held up by branch " : "Held up by ", who, `: ${each.status}`],
-          each.thread !== this.id && each.error ? `, ${each.error}` : "",
-          each.hint && ["; ", withCode(each.hint)],
-        ),
+        each.thread === this.id
+          ? ["Held up: ", each.error]
+          : [each.label ? "Held up by branch " : "Held up by ", who, `: ${each.status}`],
+        each.thread !== this.id && each.error ? `, ${each.error}` : "",
+        each.hint && ["; ", withCode(each.hint)],
       ]);
     }
-    for (const each of thread.problems ?? [])
-      notices.push(["bad", h("p", null, h("strong", { class: "bad" }, "✗ "), each)]);
+    notices.push(...(thread.problems ?? []).map(describeBad));
     return h(
       "div",
       { key: "notices" },
-      notices.map(([kind, inside], number) =>
-        h("div", { class: `notice ${kind}`, key: number }, inside),
+      notices.map(([kind, ...inside], number) =>
+        h("div", { class: `notice ${kind}`, key: number }, h("p", null, inside)),
       ),
     );
   }
@@ -293,6 +258,8 @@ export class Thread {
     );
   }
 }
+
+const describeBad = (told) => ["bad", h("strong", { class: "bad" }, "✗ "), told];
 
 function describeChildren({ children = [] }) {
   return (
