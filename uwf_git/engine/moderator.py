@@ -2,12 +2,12 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.engine.lazy_list import map_list
 from uwf_git.errors import Refused
-from uwf_git.model.workflow import Graph
+from uwf_git.model.workflow import END, Graph
 
 # Simple conditions, answered without JSONata: importing it and forking cost more than a step.
 #
@@ -301,6 +301,17 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
         position=position,
         asked=[{"to": each.to, "condition": each.condition} for each in ways],
     )
+
+
+def check_role(role: str, roles: Collection[str]) -> None:
+    # No file leads elsewhere, but a Workflow node that was put by hand may.
+    if role != END and role not in roles:
+        raise Refused(
+            f"the moderator leads to {role}, which is no role of the workflow",
+            code="unknown-position",
+            hint=f"its roles are {', '.join(roles)}",
+            position=role,
+        )
 
 
 def build_context(

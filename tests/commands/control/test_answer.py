@@ -5,7 +5,7 @@ import pytest
 from agentkit.conftest import DOCUMENT
 from answering import Answers
 from commands.crowd import at_once
-from commands.flows import CHECKS
+from commands.flows import CHECKS, begin_outer
 from commands.world import DEMO, World, fails, says
 
 from uwf_git.agentkit.ladder import find_misfit
@@ -18,22 +18,13 @@ from uwf_git.commands.control.answer import (
     build_page,
     read_question,
 )
-from uwf_git.commands.control.steer import (
-    build_signalled,
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    steer_thread,
-)
+from uwf_git.commands.control.steer import build_signalled, steer_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
-from uwf_git.commands.verify.verify import verify
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.source import read_definition
@@ -43,7 +34,6 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
@@ -62,26 +52,11 @@ def waiting(world: World) -> ThreadId:
     return thread
 
 
-def answer(world: World, thread: str, said: PersonAnswer = GOOD) -> ThreadResult:
-    question = read_question(world.store, world.caller, thread)
-    return answer_thread(world.store, world.caller, question, said)
-
-
-def events(world: World, thread: ThreadId) -> list[str]:
-    tip = world.snapshot(thread).commit.oid
-    return [each.record.event for each in walk_history(world.store, tip)]
-
-
-def is_sound(world: World) -> bool:
-    world.reopen()
-    return verify(world.store, []).troubles == ()
-
-
 def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     thread = waiting(world)
     since = world.snapshot(thread).commit.time_s * 1000
 
-    answered = answer(world, thread, GOOD._replace(note="After a talk."))
+    answered = world.answer(thread, GOOD._replace(note="After a talk."))
 
     snapshot = world.snapshot(thread)
     record = snapshot.record
@@ -97,17 +72,17 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     assert "durationMs" not in step.payload
     assert snapshot.get_present().waiting is None
     assert world.step(thread).status == "completed"
-    assert is_sound(world)
+    world.assert_whole()
 
 
 def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
     thread = waiting(world)
 
-    answer(world, thread, GOOD._replace(state={"a": 1}, usage={"costUsd": 2}, raw=b"\xff"))
+    world.answer(thread, GOOD._replace(state={"a": 1}, usage={"costUsd": 2}, raw=b"\xff"))
 
     present = world.snapshot(thread).get_present()
     assert (present.state, present.usage) == ({"a": 1}, {"costUsd": 2})
-    assert is_sound(world)
+    world.assert_whole()
 
 
 def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
@@ -117,13 +92,13 @@ def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
 
     def now_ms() -> int:
         assert len(patched) < 100
-        patched.append(patch_thread(world.store, world.caller, thread, {"n": len(patched)}))
+        patched.append(world.patch(thread, {"n": len(patched)}))
         return world.caller.now_ms()
 
     with pytest.raises(HeadMoved):
         answer_thread(world.store, world.caller._replace(now_ms=now_ms), question, GOOD)
 
-    assert events(world, thread) == ["patch"] * len(patched) + ["wait", "step", "start"]
+    assert world.events(thread) == ["start", "step", "wait"] + ["patch"] * len(patched)
     assert world.snapshot(thread).record.status == "waiting"
 
 
@@ -133,29 +108,29 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
     question = read_question(world.store, world.caller, thread)
     assert question.agent.timestamp == world.snapshot(thread).commit.time_s * 1000
 
-    answer(world, thread, PersonAnswer({"text": "By hand."}))
+    world.answer(thread, PersonAnswer({"text": "By hand."}))
 
     step = show_thread(world.store, thread)["step"]
     assert (step["agent"], step["meta"]) == ("human", {"text": "By hand."})
-    assert is_sound(world)
+    world.assert_whole()
 
 
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
     thread = waiting(world)
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     with pytest.raises(WrongStatus, match="is paused") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
     assert f"`uwf thread resume {thread}`" in (caught.value.hint or "")
 
-    resume_thread(world.store, world.caller, thread)
-    answer(world, thread)
+    world.resume(thread)
+    world.answer(thread, GOOD)
     with pytest.raises(WrongStatus, match="is at its end") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
     assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     with pytest.raises(ThreadNotActive):
-        answer(world, thread)
+        world.answer(thread, GOOD)
 
 
 def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None:
@@ -166,7 +141,7 @@ def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None
         world.step(thread, says({}))
         world.step(thread, says({}))
     with pytest.raises(WrongStatus, match="is split, and waits for no answer"):
-        answer(world, alone)
+        world.answer(alone, GOOD)
     for _ in range(2):
         world.step(asks, says({}))
     split = world.snapshot(asks).get_present().split
@@ -174,25 +149,30 @@ def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None
     branch = split.children[1].thread
 
     with pytest.raises(WrongStatus, match=f"its branch {branch} waits for an answer") as caught:
-        answer(world, asks)
+        world.answer(asks, GOOD)
 
     assert caught.value.hint == f"`uwf thread answer {branch}` asks"
+
+
+def test_role_that_a_workflow_plays_is_answered_by_nobody(world: World) -> None:
+    thread = begin_outer(world)
+
+    with pytest.raises(WrongStatus, match="builder, which comes next, goes on in branches"):
+        read_question(world.store, world.caller, thread, default="human")
 
 
 def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World) -> None:
     thread = world.begun()
     until = 4_000_000_000_000
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("limit", left=StepFiles(reset_at=until)))
+    world.fail(thread, fails("limit", left=StepFiles(reset_at=until)))
     with pytest.raises(WrongStatus, match="waits until 2096") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
     assert "uwf thread resume" in (caught.value.hint or "")
 
-    resume_thread(world.store, world.caller, thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.resume(thread)
+    world.fail(thread)
     with pytest.raises(WrongStatus, match="has failed") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
     assert "uwf thread retry" in (caught.value.hint or "")
 
 
@@ -202,7 +182,7 @@ def test_thread_at_its_limit_is_not_answered(world: World) -> None:
     limit(world, thread, {"maxSteps": 1})
 
     with pytest.raises(LimitReached):
-        answer(world, thread)
+        world.answer(thread, GOOD)
 
 
 def limit(world: World, thread: ThreadId, limits: dict[str, Any]) -> None:
@@ -230,7 +210,7 @@ def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> 
     exchange(world, thread, DEMO.replace("checker", "other"))
 
     with pytest.raises(WrongStatus, match="checker, which its workflow no longer has"):
-        answer(world, thread)
+        world.answer(thread, GOOD)
     shown = show_thread(world.store, thread)["question"]
     assert (shown["role"], "fields" in shown) == ("checker", False)
     assert list_thread_rows(world.store, ListRequest())[0]["question"] == ""
@@ -251,7 +231,7 @@ def test_answer_to_an_earlier_question_is_not_taken_for_the_next(world: World) -
     """A late answer must not approve a draft that the person has not seen."""
     thread = waiting(world)
     late = read_question(world.store, world.caller, thread)
-    answer(world, thread, PersonAnswer({"ok": False}))
+    world.answer(thread, PersonAnswer({"ok": False}))
     world.step(thread)
     assert world.step(thread).status == "waiting"
 
@@ -263,27 +243,23 @@ def test_answer_to_an_earlier_question_is_not_taken_for_the_next(world: World) -
 def test_patch_while_a_person_thinks_does_not_cost_the_answer(world: World) -> None:
     thread = waiting(world)
     question = read_question(world.store, world.caller, thread)
-    patch_thread(world.store, world.caller, thread, {"colour": "red"})
+    world.patch(thread, {"colour": "red"})
 
     answer_thread(world.store, world.caller, question, GOOD._replace(state={"size": 3}))
 
     assert world.snapshot(thread).get_present().state == {"colour": "red", "size": 3}
     # It began with the question, and not with the patch.
-    waited = list(walk_history(world.store, tip(world, thread)))[2]
+    waited = list(walk_history(world.store, world.tip(thread)))[2]
     assert waited.record.event == "wait"
     started = world.snapshot(thread).get_head_node().payload["startedAt"]
     assert started == waited.commit.time_s * 1000
-    assert is_sound(world)
-
-
-def tip(world: World, thread: ThreadId) -> Oid:
-    return world.snapshot(thread).commit.oid
+    world.assert_whole()
 
 
 def test_pause_while_a_person_thinks_refuses_the_answer(world: World) -> None:
     thread = waiting(world)
     question = read_question(world.store, world.caller, thread)
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
 
     with pytest.raises(WrongStatus, match="is paused"):
         answer_thread(world.store, world.caller, question, GOOD)
@@ -298,7 +274,7 @@ def test_answer_is_refused_while_the_thread_is_locked_or_being_stopped(world: Wo
             assert read_question(world.store, world.caller, thread) == question
             with pytest.raises(ThreadBusy):
                 answer_thread(world.store, world.caller, question, GOOD)
-    assert answer(world, thread).status == "ready"
+    assert world.answer(thread, GOOD).status == "ready"
 
 
 def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
@@ -307,7 +283,7 @@ def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
     def act(number: int) -> Any:
         world.reopen()
         try:
-            return answer(world, thread, PersonAnswer({"ok": True}, f"Said by {number}.")).status
+            return world.answer(thread, PersonAnswer({"ok": True}, f"Said by {number}.")).status
         except UwfError as error:
             return error.exit_status
 
@@ -316,17 +292,16 @@ def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
     assert told.count("ready") == 1
     assert set(told) <= {"ready", 1, 4}
     world.reopen()
-    assert events(world, thread).count("answer") == 1
-    assert is_sound(world)
+    assert world.events(thread).count("answer") == 1
+    world.assert_whole()
 
 
 def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> None:
     world.put()
-    request = StartRequest("demo", "Do it.")
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(StartRequest("demo", "Do it."))
 
     with pytest.raises(WrongStatus, match="no agent is bound to writer") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
     assert f"`uwf thread step {thread} --agent writer=human`" in (caught.value.hint or "")
 
     # As $UWF_AGENT says it.
@@ -340,7 +315,7 @@ def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> N
     thread = world.begun()
 
     with pytest.raises(WrongStatus, match="the turn of writer, which an agent plays") as caught:
-        answer(world, thread)
+        world.answer(thread, GOOD)
 
     assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
     assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")

@@ -209,10 +209,6 @@ def heard(world: World, git: Git) -> Callable[[], list[dict[str, Any]]]:
     return read
 
 
-def tip(world: World, thread: ThreadId) -> Oid:
-    return world.snapshot(thread).commit.oid
-
-
 def announce(world: World, *updates: RefUpdate) -> list[str]:
     return announce_push(world.store, updates, os.environ)
 
@@ -228,7 +224,7 @@ def archive(thread: str) -> str:
 def test_transition_is_announced_in_full(
     world: World, thread: ThreadId, heard: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    before = tip(world, thread)
+    before = world.tip(thread)
     world.step(thread, says({"text": "a\nb"}))
     snapshot = world.snapshot(thread)
 
@@ -260,12 +256,12 @@ def test_transition_is_announced_in_full(
 def test_archived_thread_is_announced_from_its_last_commit_here(
     how: str, world: World, thread: ThreadId, heard: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    first = tip(world, thread)
+    first = world.tip(thread)
     world.step(thread)
-    second = tip(world, thread)
+    second = world.tip(thread)
     world.step(thread)
     world.step(thread)
-    last = tip(world, thread)
+    last = world.tip(thread)
     moved = RefUpdate(archive(thread), None, last)
     if how == "with the deletion":
         updates = [RefUpdate(active(thread), first, None), moved]
@@ -285,15 +281,15 @@ def test_archived_thread_is_announced_from_its_last_commit_here(
 
 
 def test_diverged_active_ref_is_kept_and_reported(world: World, thread: ThreadId) -> None:
-    first = tip(world, thread)
+    first = world.tip(thread)
     world.step(thread)
-    other = tip(world, thread)
+    other = world.tip(thread)
     world.store.refs.advance(active(thread), seen=other, to=first)
     while world.step(thread, says({"text": "two", "ok": True})).role is not None:
         pass
     world.store.refs.create(active(thread), other)
 
-    (warning,) = announce(world, RefUpdate(archive(thread), None, tip(world, thread)))
+    (warning,) = announce(world, RefUpdate(archive(thread), None, world.tip(thread)))
 
     assert f"{active(thread)} is kept beside it" in warning
     assert world.store.refs.find(active(thread)) == other
@@ -313,7 +309,7 @@ def test_listener_that_fails_is_reported(
     git("config", "uwf.onReceive", command, cwd=Path(world.store.path))
     world.reopen()
 
-    (warning,) = announce(world, RefUpdate(active(thread), None, tip(world, thread)))
+    (warning,) = announce(world, RefUpdate(active(thread), None, world.tip(thread)))
 
     assert warning.startswith("uwf.onReceive: ")
     assert told in warning
@@ -327,7 +323,7 @@ def test_what_a_listener_leaves_in_the_background_is_not_waited_for(
     git("config", "uwf.onReceive", command, cwd=Path(world.store.path))
     world.reopen()
 
-    assert announce(world, RefUpdate(active(thread), None, tip(world, thread))) == []
+    assert announce(world, RefUpdate(active(thread), None, world.tip(thread))) == []
 
     os.kill(int(Path(world.store.path, "left").read_text()), signal.SIGKILL)
 
@@ -347,7 +343,7 @@ def test_objects_in_quarantine_are_seen(world: World, tmp_path: Path, git: Git) 
     thread = world.begun()
     git("init", "-q", "--bare", "hub.git", cwd=tmp_path)
     hub = str(tmp_path / "hub.git")
-    update = RefUpdate(f"refs/threads/{thread}", None, world.snapshot(thread).commit.oid)
+    update = RefUpdate(f"refs/threads/{thread}", None, world.tip(thread))
     environ = os.environ | {
         "GIT_OBJECT_DIRECTORY": f"{world.store.path}/objects",
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{hub}/objects",
@@ -364,7 +360,7 @@ def test_check_that_takes_too_long_is_ended(world: World, git: Git) -> None:
     world.step(thread)
     ref = f"refs/threads/{thread}"
     git("config", "uwf.receiveTimeout", "1", cwd=Path(world.store.path))
-    tip = world.snapshot(thread).commit.oid
+    tip = world.tip(thread)
     forge = take_apart(world.store, tip)
     forge.parents = [tip]
     numbers = b"[" + b"[0,{}]," * 1_000_000 + b"0]"

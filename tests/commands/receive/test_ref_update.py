@@ -5,14 +5,13 @@ from contextlib import suppress
 import pytest
 from commands.flows import split_checks
 from commands.forging import forge, put_raw_commit, says, tip_of, troubles
-from commands.world import World, fails
+from commands.world import World
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import (
@@ -23,7 +22,6 @@ from uwf_git.commands.receive.ref_update import (
     ours_among,
     parse_updates,
 )
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import BadUsage
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit
@@ -104,8 +102,7 @@ def everything(world: World) -> list[RefUpdate]:
 def busy(world: World) -> World:
     """Return a world with every event in its threads."""
     active, ended = world.begun(), world.start()
-    with pytest.raises(TurnFailed):
-        world.step(active, fails())
+    world.fail(active)
     world.retry(active)
     world.step(active)
     while world.step(ended).role is not None:
@@ -114,7 +111,7 @@ def busy(world: World) -> World:
     for thread in (active, ended):
         request = ForkRequest(thread, reason="why")
         fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
-    kill_thread(world.store, world.caller, fork.thread, reason="enough")
+    world.kill(fork.thread, reason="enough")
     return world
 
 
@@ -145,8 +142,8 @@ def test_a_branch_has_the_end_that_its_thread_has_joined(world: World) -> None:
     split = split_checks(world)
     branch = split.children[0]
     active, archive = f"refs/threads/{branch}", f"refs/archive/{branch}"
-    begun = world.snapshot(branch).commit.oid
-    kill_thread(world.store, world.caller, branch, reason="elsewhere")
+    begun = world.tip(branch)
+    world.kill(branch, reason="elsewhere")
     other = tip_of(world.store, archive)
     world.store.refs.delete(archive, seen=other)
     world.store.refs.create(active, begun)
@@ -172,7 +169,7 @@ def test_what_is_missing_is_a_refusal(world: World) -> None:
 
 def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
     thread = world.begun()
-    tip = world.snapshot(thread).commit.oid
+    tip = world.tip(thread)
     with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
         file.write("nonsense")
 
@@ -195,7 +192,7 @@ def test_branches_out_of_nothing_are_a_refusal(world: World, event: str) -> None
 
 def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
     thread = world.begun()
-    tip = world.snapshot(thread).commit.oid
+    tip = world.tip(thread)
     store = empty(world.store)
     store.config.values["uwf.maxblobsize"] = ["100"]
 
@@ -208,7 +205,7 @@ def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
 @pytest.mark.parametrize("more", [b"gpgsig junk\n", b"gpgsig-sha256 junk\n"])
 def test_second_signature_is_a_refusal_and_damage(world: World, more: bytes) -> None:
     thread = world.begun()
-    ref, tip = f"refs/threads/{thread}", world.snapshot(thread).commit.oid
+    ref, tip = f"refs/threads/{thread}", world.tip(thread)
     raw = read_raw_commit(world.store.objects, tip)
     made = put_raw_commit(world.store, raw.replace(b"\n\n", b"\ngpgsig one\n" + more + b"\n", 1))
     world.store.refs.advance(ref, seen=tip, to=made)

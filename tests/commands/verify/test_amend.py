@@ -6,7 +6,6 @@ import pytest
 from commands.forging import Change, also, forge, holds, place, says, troubles
 from commands.world import DEMO, World
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.model.builtin import SIGNAL, reference
 from uwf_git.model.event_folds import Cause
@@ -29,7 +28,7 @@ def moved(world: World) -> ThreadId:
     thread = world.begun()
     world.put(LONGER)
     world.step(thread)
-    amend_thread(world.store, world.caller, AmendRequest(thread, "longer"))
+    world.amend(thread, workflow="longer")
     return thread
 
 
@@ -101,7 +100,7 @@ def test_invalid_workflow_is_reported(world: World) -> None:
 
 def test_invalid_agent_is_reported(world: World) -> None:
     thread = world.begun()
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=("writer=x",)))
+    world.amend(thread, "writer=x")
     workflow = world.snapshot(thread).record.workflow
 
     messages = told(
@@ -114,7 +113,7 @@ def test_invalid_agent_is_reported(world: World) -> None:
 @pytest.mark.parametrize("limits", [{"maxSteps": 0}, {"maxCost": 0}, {"maxExecutionTime": 2**50}])
 def test_invalid_limit_is_reported(limits: dict[str, Any], world: World) -> None:
     thread = world.begun()
-    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 3}))
+    world.amend(thread, limits={"maxSteps": 3})
 
     (message,) = told(world, thread, asks(world, thread, {"limits": limits}))
 

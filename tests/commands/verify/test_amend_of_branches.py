@@ -81,7 +81,7 @@ def test_a_hub_refuses_it(world: World) -> None:
     forge(world, at.thread, world.put(TALKATIVE).workflow, "append")
 
     updates = [
-        RefUpdate(f"refs/threads/{each}", None, world.snapshot(each).commit.oid)
+        RefUpdate(f"refs/threads/{each}", None, world.tip(each))
         for each in (at.thread, *at.children)
     ]
     told = check_received(world.store._replace(refs=fresh_store().refs), updates)

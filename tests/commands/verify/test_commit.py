@@ -48,7 +48,6 @@ LIES = [
     (1, "Uwf-Event: step", "Uwf-Event: start", "there can be no such start: a thread begins aft"),
     (0, "Uwf-Event: start", "Uwf-Event: split", "there can be no such split: it follows no commit"),
     (0, "Uwf-Event: start", "Uwf-Event: join", "there can be no such join: it follows no commit"),
-    (1, "Uwf-Event: step", "Uwf-Event: fork", "fork must have a thread of its own"),
     (0, "Uwf-Event: start", "Uwf-Event: step", "Uwf-Event is step, and a history begins with st"),
     (0, "Uwf-Event: start", "Uwf-Event: step", "step has 0 parents, and must have one"),
     (
@@ -89,6 +88,25 @@ def test_trailer_that_no_version_writes_is_reported(store: Store, story: Story) 
     forge(store, REF, {1: says("Uwf-Format", "Uwf-Else: 1\nUwf-Format")})
 
     assert [each.rpartition(" ")[2] for each in messages(store)] == ["Uwf-Else"]
+
+
+@pytest.mark.parametrize("times", [[10**17], [2**53 - 1] * 2])
+def test_time_that_no_reader_takes_is_reported(
+    times: list[int], store: Store, story: Story
+) -> None:
+    for duration_ms in times:
+        story.step(durationMs=duration_ms)
+
+    (told,) = messages(store)
+    assert told.startswith("the commit has an invalid now.json: not a natural number: 1")
+
+
+def test_attempt_that_counts_otherwise_is_reported(store: Store, story: Story) -> None:
+    story.attempt()
+    story.attempt(attempt=77)
+
+    (told,) = messages(store)
+    assert told.endswith(" is attempt 77, and must be 2")
 
 
 @pytest.mark.parametrize("number", [-1, 2])

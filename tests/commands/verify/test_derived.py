@@ -7,7 +7,6 @@ from commands.flows import (
     CHECKS,
     CountingObjects,
     Split,
-    assert_sound,
     copy_commit,
     move,
     plays,
@@ -19,7 +18,6 @@ from commands.forging import Change, also, holds, place, points, says
 from commands.world import World, fails
 from dulwich.objects import Commit, ObjectID
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.commits import (
@@ -31,7 +29,6 @@ from uwf_git.commands.split.commits import (
     plan_ending,
     plan_split,
 )
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
@@ -44,7 +41,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:
     """Change the newest commit of a thread, and return what verify says of it."""
-    commit = copy_commit(split.world.store, split.world.snapshot(thread).commit.oid)
+    commit = copy_commit(split.world.store, split.world.tip(thread))
     also(*changes)(commit)
     return tell(split.world.store, thread, put(split.world.store, commit))
 
@@ -53,7 +50,7 @@ def test_a_joined_branch_that_has_another_end_here_is_told(split: Split) -> None
     store, branch = split.world.store, split.children[0]
     split.finish_branches()
     split.world.step(split.thread, plays)
-    end = split.world.snapshot(branch).commit.oid
+    end = split.world.tip(branch)
     later = copy_commit(store, end)
     later.commit_time = later.author_time = later.commit_time + 60
     other = put(store, later)
@@ -130,7 +127,7 @@ def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -
 def test_a_split_of_an_ended_thread_is_told(world: World) -> None:
     thread = world.begun(CHECKS)
     world.step(thread, plays)
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     ended = world.snapshot(thread)
     derived = draft_split(ended, plan_split(ended, find_container(ended, "0/1"), Asked()))
 
@@ -161,19 +158,19 @@ def test_a_start_node_of_other_words_is_told(split: Split) -> None:
 
 def test_a_start_of_another_branch_or_with_another_state_is_told(split: Split) -> None:
     world, (first, second) = split.world, split.children
-    assert tell(world.store, first, world.snapshot(first).commit.oid) == []
+    assert tell(world.store, first, world.tip(first)) == []
     for changes in (
         [says_now(split, first, state={"approved": True})],
         [says_now(split, first, limits={"maxSteps": 1})],
         [says("branch 0", "branch 1")],
-        [has_parents(split.tip.commit.oid, world.snapshot(second).commit.oid)],
+        [has_parents(split.tip.commit.oid, world.tip(second))],
         [has_parents(split.tip.commit.parents[0])],
-        [has_parents(world.snapshot(second).commit.oid)],
+        [has_parents(world.tip(second))],
     ):
         assert_told(forge(split, first, *changes), "start")
     # A thread that the split does not list.
     stranger = world.new_id()
-    commit = copy_commit(world.store, world.snapshot(first).commit.oid)
+    commit = copy_commit(world.store, world.tip(first))
     says(f"Uwf-Thread: {first}", f"Uwf-Thread: {stranger}")(commit)
     told = tell(world.store, stranger, put(world.store, commit))
     assert_told(told, f"{stranger} is no branch of {split.thread}")
@@ -291,7 +288,7 @@ def test_a_join_whose_result_does_not_fit_the_role_of_a_graph_is_told(world: Wor
     world.step(thread, plays)
     world.step(thread, plays)
     outer = Split(world, thread)
-    kill_thread(world.store, world.caller, outer.children[0])
+    world.kill(outer.children[0])
 
     (told,) = tell_join(outer, tips_of(outer))
 
@@ -305,12 +302,12 @@ def stranger(world: World, thread: ThreadId) -> Snapshot:
     assert old is not None
     refs.delete(f"refs/archive/{thread}", seen=old)
     start_thread(world.store, world.caller, StartRequest("checks", "x", ("a",)), thread=thread)
-    kill_thread(world.store, world.caller, thread, reason="mine")
+    world.kill(thread, reason="mine")
     return world.snapshot(thread)
 
 
 def test_a_join_of_a_thread_that_is_paused_is_told(ended: Split) -> None:
-    pause_thread(ended.world.store, ended.world.caller, ended.thread)
+    ended.world.pause(ended.thread)
 
     told = tell_join(ended, tips_of(ended))
 
@@ -354,8 +351,8 @@ def test_a_join_of_a_fork_in_place_of_a_branch_is_told(ended: Split) -> None:
     refs.delete(f"refs/archive/{child}", seen=old)
     split_at = ended.tip.commit.oid
     fork_thread(world.store, world.caller, ForkRequest(ended.thread, at=split_at), thread=child)
-    kill_thread(world.store, world.caller, child, reason="mine")
-    assert_sound(world, child)
+    world.kill(child, reason="mine")
+    world.assert_sound(child)
 
     told = tell_join(ended, tips_of(ended))
 
@@ -394,9 +391,8 @@ root:
 
 def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> None:
     thread = world.begun(GIVEN_UP)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("no luck"))
-    assert_sound(world, thread)
+    world.fail(thread, fails("no luck"))
+    world.assert_sound(thread)
     tip = world.snapshot(thread)
     present = tip.get_present()
     assert (tip.record.status, present.at, present.state) == (
@@ -438,7 +434,7 @@ def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
 def test_a_place_in_a_graph_is_told(world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    commit = copy_commit(world.store, world.snapshot(thread).commit.oid)
+    commit = copy_commit(world.store, world.tip(thread))
     says("Uwf-Format", "Uwf-At: 0/1\nUwf-Format")(commit)
 
     told = tell(world.store, thread, put(world.store, commit))

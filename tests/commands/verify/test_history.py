@@ -138,7 +138,7 @@ def test_older_shared_store_is_told_with_what_mends_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["info/grafts", "shallow", f"refs/replace/{'a' * 40}"])
 def test_what_lets_git_show_other_commits_is_noted(world: World, name: str) -> None:
-    tip = world.snapshot(world.begun()).commit.oid
+    tip = world.tip(world.begun())
     path = Path(world.store.path, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{tip}\n")
@@ -185,7 +185,7 @@ def test_a_commit_that_names_a_thread_here_is_not_believed(world: World) -> None
     """Only what its ref leads back to was checked."""
     thread = world.begun()
     world.step(thread)
-    forged = copy_commit(world.store, world.snapshot(thread).commit.oid)
+    forged = copy_commit(world.store, world.tip(thread))
     says("Uwf-Depth: 1", "Uwf-Depth: 2")(forged)
 
     assert not heads_of_store(world.store).has(put(world.store, forged))
@@ -208,7 +208,7 @@ def test_a_branch_of_a_forged_thread_is_refused_unless_that_is_here(world: World
     split = copy_commit(world.store, tip.commit.oid)
     split.parents = [ObjectID(put(world.store, before).encode())]
     forged = put(world.store, split)
-    start = copy_commit(world.store, world.snapshot(child).commit.oid)
+    start = copy_commit(world.store, world.tip(child))
     start.parents = [ObjectID(forged.encode())]
     made = put(world.store, start)
 
@@ -223,7 +223,7 @@ def test_forks_and_branches_begin_where_the_others_are(world: World) -> None:
     here = at.tip.commit.oid
     refs = {f"refs/threads/{at.thread}": here}
     heads = heads_of_refs(world.store.objects, refs)
-    tips = [world.snapshot(each).commit.oid for each in (fork, *at.children)]
+    tips = [world.tip(each) for each in (fork, *at.children)]
 
     assert list_beginnings(world.store.objects, tips, set(), heads) == {here}
     nobody = heads_of_refs(world.store.objects, {})

@@ -1,26 +1,31 @@
 """What a commit is made from, where that is not what it should be."""
 
 import pytest
-from commands.flows import CHECKS
-from commands.forging import messages
+from commands.flows import CHECKS, begin_outer
+from commands.forging import forge, holds, messages, place
 from commands.verify.flipping import check, parts_of, put_over
 from commands.verify.test_each_event import list_recorded
 from commands.verify.test_each_event import store as store  # noqa: PLC0414 (a fixture)
-from commands.world import World
+from commands.world import DEMO, World
 from store.story import THREAD
 
+from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.commands.step.ending import end_thread
+from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.verify.history import Location
 from uwf_git.commands.verify.making import CannotBe, Making, Way, list_differences
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.engine.flow_move import Rules
-from uwf_git.model.event_folds import Standing
+from uwf_git.model.builtin import STEP, TEXT, TRACE, reference
+from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.flow import Position, parse_flow, parse_position
 from uwf_git.model.names import NodeHash
-from uwf_git.model.thread import ThreadState, TransitionRecord, Try
+from uwf_git.model.node import build_node
+from uwf_git.model.thread import ThreadState, TransitionRecord, Try, build_signal
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 @pytest.mark.parametrize(
@@ -153,6 +158,82 @@ def test_a_thread_that_ends_before_its_flow_does_is_told(world: World) -> None:
     end_thread(world.store, world.caller, (head, world.snapshot(thread)), event="end")
 
     assert messages(world) == ["the thread ends, where no condition leads from 0/0"]
+
+
+# Events that writers refuse.
+
+
+def test_a_turn_in_place_of_a_whole_workflow_is_told(world: World) -> None:
+    wait = Cause(role="builder", text="Builds.")
+    thread = begin_outer(world)
+    record_built(
+        world.store,
+        world.caller,
+        thread,
+        lambda at: build_next(read_standing(at), "wait", wait),
+    )
+
+    told = "Uwf-Role is 'builder', which a workflow plays: the thread splits there"
+    assert messages(world) == [told]
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "told"),
+    [
+        ("/x/human --really", {}, "an answer is that of 'human', and not of '/x/human --really'"),
+        (" human ", {"durationMs": 5}, "has a durationMs, and counts for no limit"),
+    ],
+)
+def test_an_answer_that_is_none_of_a_person_is_told(
+    world: World, command: str, more: dict[str, int], told: str
+) -> None:
+    thread = world.begun(DEMO, "human")
+    world.step(thread)
+
+    def build(at: Snapshot) -> NewCommit:
+        text, agent = (
+            build_node(TEXT, "x", timestamp=1),
+            build_agent({"command": command}, timestamp=1),
+        )
+        payload = {
+            "role": "writer",
+            "meta": {"text": "x"},
+            "content": reference(text.hash),
+            "agent": reference(agent.hash),
+            "prev": reference(at.record.node),
+            **more,
+        }
+        step = build_node(STEP, payload, timestamp=1)
+        cause = Cause(step, "writer", "human", text="x")
+        return build_next(read_standing(at), "answer", cause, nodes=(step, text, agent))
+
+    record_built(world.store, world.caller, thread, build)
+
+    (found,) = messages(world)
+    assert told in found
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"), [({"iteration": 5}, "iteration is"), ({"x": "x" * 2**20}, "the state would")]
+)
+def test_a_patch_that_a_flow_cannot_take_is_told(
+    world: World, patch: dict[str, object], told: str
+) -> None:
+    thread = world.begun(CHECKS)
+    signal = build_signal("patch", timestamp=1, patch=patch)
+    record_built(
+        world.store, world.caller, thread, lambda at: build_signalled(at, Cause(), signal=signal)
+    )
+
+    (found,) = messages(world)
+    assert found.startswith(f"the patch cannot be applied: {told}")
+
+
+def test_a_thread_without_a_built_in_schema_is_told(world: World) -> None:
+    thread = world.begun()
+    forge(world.store, f"refs/threads/{thread}", {0: holds(world.store, place(TRACE), None)})
+
+    assert messages(world) == [f"the commit has no built-in schema Trace, {TRACE}"]
 
 
 # How a document differs from the one that was made again.

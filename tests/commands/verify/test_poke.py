@@ -1,9 +1,10 @@
 """Pokes that go back to somewhere else."""
 
+import pytest
+from commands.flows import split_checks
 from commands.forging import Change, also, commits_of, forge, messages, points, says, tip_of
 from commands.world import World
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
@@ -18,7 +19,7 @@ def poked(world: World) -> ThreadId:
     thread = world.begun()
     world.step(thread)
     world.step(thread)
-    poke_thread(world.store, world.caller, thread)
+    world.poke(thread)
     return thread
 
 
@@ -47,8 +48,14 @@ def test_poke_that_goes_back_to_another_head_is_reported(world: World) -> None:
     assert f"Uwf-Node is {second.record.node}, and " in messages(world)[0]
 
 
-def test_poke_that_comes_after_no_step_is_reported(world: World) -> None:
-    thread = world.begun()
+@pytest.mark.parametrize("newest", ["start", "poke", "join"])
+def test_poke_that_comes_after_no_step_is_reported(world: World, newest: str) -> None:
+    thread = poked(world) if newest == "poke" else world.begun()
+    if newest == "join":
+        split = split_checks(world)
+        split.finish_branches()
+        split.step()
+        thread = split.thread
 
     def build(snapshot: Snapshot) -> NewCommit:
         standing = read_standing(snapshot)
@@ -57,4 +64,4 @@ def test_poke_that_comes_after_no_step_is_reported(world: World) -> None:
 
     record_built(world.store, world.caller, thread, build)
 
-    assert messages(world) == ["poke comes after no step"]
+    assert messages(world) == ["poke comes after no step that can be taken again"]

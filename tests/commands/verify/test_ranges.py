@@ -12,7 +12,6 @@ from commands.world import World
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.verify.verify import Target, check_ranges, find_targets
 from uwf_git.model.names import ThreadId
 from uwf_git.store.lookup.lookup import NODES_REF
@@ -70,7 +69,7 @@ def threads(world: World) -> list[ThreadId]:
     """Return an archived thread and an active one, which has a kept commit; and more beside."""
     put_person(world.store, name="Ada")
     ended, going = world.begun(), world.start()
-    kill_thread(world.store, world.caller, ended)
+    world.kill(ended)
     preserve_commit(world.store, going, tip_of(world.store, ACTIVE + going))
     return [ended, going]
 

@@ -59,13 +59,11 @@ def test_stories_as_they_are_written_are_right(story: list[TransitionRecord]) ->
         (STEP, START, "Uwf-Event is start, and it has a parent"),
         (END, STEP, "Uwf-Event is step, after the thread was completed"),
         (STEP, ANSWER, "Uwf-Event is answer, after the thread was ready"),
-        (WAIT, ANSWER._replace(agent="nobody"), "Uwf-Agent is 'nobody', and an answer is that of"),
         (PAUSE, WAIT, "Uwf-Event is wait, after the thread was paused"),
         (PAUSE, PAUSE, "Uwf-Event is pause, after the thread was paused"),
         (STEP, RESUME, "Uwf-Event is resume, after the thread was ready"),
         (STEP, RETRY, "Uwf-Event is retry, after the thread was ready"),
         (PAUSE, POKE, "Uwf-Event is poke, after the thread was paused"),
-        (STEP, FORK._replace(thread=THREAD), "fork must have a thread of its own"),
     ],
 )
 def test_record_that_cannot_follow_is_reported(

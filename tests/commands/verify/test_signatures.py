@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands.flows import split_checks
-from commands.world import World, fails
+from commands.world import World
 from refusing import refuses
 from store.loose import lose
 from store.signing_keys import (
@@ -27,9 +27,6 @@ from store.story import put_raw
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import bootstrap_store, put_payload
-from uwf_git.commands.control.steer import kill_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.verify.history import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.objects.commit import read_raw_commit
@@ -62,15 +59,13 @@ def live(world: World) -> None:
     bootstrap_store(world.store, world.caller)
     put_payload(world.store, world.caller, "Text", "by hand")
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     world.retry(thread)
     world.step(thread)
-    request = ForkRequest(thread)
-    fork_thread(world.store, world.caller, request, thread=world.new_id())
+    world.fork(thread)
     world.step(thread)
     world.step(thread)
-    kill_thread(world.store, world.caller, world.start())
+    world.kill(world.start())
 
 
 @needs_ssh
@@ -174,8 +169,7 @@ def test_work_is_kept_when_its_commit_cannot_be_signed(
         assert world.snapshot(thread).record.event == "start"
     world.store = with_settings(world.store, commit__gpgsign="false")
     if answer == "no answer":
-        with pytest.raises(TurnFailed):
-            world.step(thread, play)
+        world.fail(thread, play)
     else:
         assert world.step(thread, play).depth == 1
     assert (tmp_path / "runs").read_text() == "ran\n"

@@ -14,9 +14,6 @@ from commands.forging import (
 )
 from commands.world import World, content_player, fails
 
-from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.making import check_person
 from uwf_git.model.names import ThreadId
@@ -28,8 +25,7 @@ SOON_MS = 1_760_000_100_000
 
 
 def fail(world: World, thread: ThreadId, **said: Any) -> None:
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(**said))
+    world.fail(thread, fails(**said))
 
 
 def steered(world: World) -> ThreadId:
@@ -38,23 +34,22 @@ def steered(world: World) -> ThreadId:
     The commits: 0 start, 1 step, 2 poke, 3 step, 4 attempt (failed), 5 patch, 6 pause, 7 resume,
     8 retry, 9 pause, 10 step, 11 resume.
     """
-    store, caller = world.store, world.caller
     thread = world.begun()
     world.step(thread)
-    poke_thread(store, caller, thread, hint="shorter")
+    world.poke(thread, hint="shorter")
     world.step(thread)
     fail(world, thread)
-    patch_thread(store, caller, thread, {"a": 1}, reason="by hand")
-    pause_thread(store, caller, thread, reason="wait")
-    resume_thread(store, caller, thread)
-    retry_thread(store, caller, thread, hint="look again")
+    world.patch(thread, {"a": 1}, reason="by hand")
+    world.pause(thread, reason="wait")
+    world.resume(thread)
+    world.retry(thread, hint="look again")
 
     def play(turn: Turn) -> Played:
-        pause_thread(store, caller, thread)
+        world.pause(thread)
         return content_player(turn)
 
     world.step(thread, play)
-    resume_thread(store, caller, thread)
+    world.resume(thread)
     return thread
 
 

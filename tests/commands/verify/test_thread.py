@@ -135,11 +135,13 @@ def test_fork_that_lies_about_its_origin_is_reported(
     third = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4W")
     lies = forked(store, story.head.commit, OTHER, clock(), forked_from=third)
     own = forked(store, story.head.commit, THREAD, clock())
+    fork = forked(store, story.head.commit, OTHER, clock())
+    back = forked(store, fork, THREAD, clock())
 
     assert told(store, lies, thread=OTHER) == [f"Uwf-Forked-From is {third}, and must be {THREAD}"]
-    assert told(store, own) == [
-        "fork must have a thread of its own, and goes on with the one before"
-    ]
+    for twice, known in ((own, None), (own, story.head.commit), (back, None)):
+        problem = f"{REF} comes back to thread {THREAD} by a fork"
+        assert told(store, twice, known=known) == [problem]
 
 
 def test_what_lies_behind_a_fork_is_looked_at_as_well(

@@ -29,7 +29,6 @@ from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained
 
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
@@ -68,7 +67,7 @@ def test_store_that_was_worked_with_is_clean(world: World) -> None:
         killed,
         answers({"text": "x"}, "r\u00f6h", raw=b"r\xf6h", usage={"a": 1.5}, state={"b": None}),
     )
-    kill_thread(world.store, world.caller, killed, reason="no more")
+    world.kill(killed, reason="no more")
     world.step(going, answers({"text": "x"}, session="s", state={"c": True}))
     fork = fork_thread(world.store, world.caller, ForkRequest(going), thread=ThreadId(OTHER)).thread
     world.step(fork, content_player)
@@ -260,12 +259,11 @@ def test_thread_that_went_on_after_its_end_elsewhere_is_reported(
 
 
 def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread: ThreadId) -> None:
-    set_config(f"{world.store.path}/config", "remote.origin.url", "/nowhere")
-    world.reopen()
+    world.configure("remote.origin.url", "/nowhere")
     tracking = f"refs/uwf/remotes/origin/threads/{thread}"
     before = tip_of(world.store, ACTIVE + thread)
     world.store.refs.create(tracking, before)
-    assert messages(world) == []
+    world.assert_whole()
 
     oids = forge(world.store, ACTIVE + thread, {1: run_by(b"Mallory <m@x>")})
 

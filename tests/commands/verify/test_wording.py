@@ -9,10 +9,8 @@ from commands.forging import Change, forge, messages, says, troubles
 from commands.world import World, fails, replied
 from commands.world import says as replies
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -26,15 +24,13 @@ def steered(world: World) -> ThreadId:
     """Return a thread: start, step, pause, resume, wait, answer, step, kill."""
     world.put()
     thread = world.start("nobody", "checker=human")
-    store, caller = world.store, world.caller
     world.step(thread, replies({"text": "short"}, "{}"))
-    pause_thread(store, caller, thread, reason="lunch\nback at two")
-    resume_thread(store, caller, thread)
+    world.pause(thread, reason="lunch\nback at two")
+    world.resume(thread)
     world.step(thread)
-    question = read_question(store, caller, thread)
-    answer_thread(store, caller, question, PersonAnswer({"ok": False}, "Not yet.", note="sorry"))
+    world.answer(thread, PersonAnswer({"ok": False}, "Not yet.", note="sorry"))
     world.step(thread, replies({"text": "again"}))
-    kill_thread(store, caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     return thread
 
 
@@ -50,7 +46,7 @@ def test_notes_of_people_are_free(
 ) -> None:
     forge(world.store, ARCHIVE + steered, {number: change})
 
-    assert messages(world) == []
+    world.assert_whole()
 
 
 @pytest.mark.parametrize(
@@ -69,10 +65,9 @@ def test_whatever_a_role_says_is_quoted_as_it_is_stored(
 ) -> None:
     thread = world.begun()
     world.step(thread, lambda _turn: replied(meta, content))
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("a\nb: " + "c" * 300, stderr=b"\n\r\n x\r" + b"y \n" * 2000))
+    world.fail(thread, fails("a\nb: " + "c" * 300, stderr=b"\n\r\n x\r" + b"y \n" * 2000))
 
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_numbers_are_quoted_as_they_are_stored(world: World) -> None:
@@ -93,7 +88,7 @@ def test_role_with_any_name_is_the_author(world: World) -> None:
 
     world.step(thread, play, command="'/opt/my agent (2)!' --key x")
 
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_an_old_format_is_refused_once_and_the_rest_is_checked(

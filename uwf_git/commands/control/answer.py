@@ -159,6 +159,9 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
         role, at = waiting.role, waiting.at
     else:
         turn = decide_next(snapshot, present, workflow)
+        if turn.splits:
+            problem = f"waits for no person: {turn.role}, which comes next, goes on in branches"
+            raise WrongStatus(snapshot, problem, "`uwf thread step {thread}` begins them")
         role, at = turn.role, turn.at
     if role == END:
         hint = "`uwf thread step {thread}` ends it"

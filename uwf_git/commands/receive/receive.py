@@ -363,11 +363,8 @@ class _Judging:
         if not is_thread_id(thread):
             return None
         refs = self._push.store.refs
-        below = self._strangers.find_below(tip)
-        if below is not None or refs.find(ACTIVE + thread) or refs.find(ARCHIVE + thread):
-            # A branch that is here was judged when it came, and whenever its thread splits.
-            return below
-        return self._strangers.find_above(thread, tip)
+        known = refs.find(ACTIVE + thread) or refs.find(ARCHIVE + thread)
+        return self._strangers.find(thread, tip, is_known=known is not None)
 
     def _findings(self, name: str, tip: Oid) -> Iterator[Finding]:
         """Check the commits of *tip* that are not stored yet."""

@@ -163,9 +163,7 @@ def check_arrivals(
     for each in batch:
         place: RefKind = "archive" if each.archived else "active"
         yield from checks.check(Claim(each.ref, each.thread, each.tip, place), known=each.known)
-        stranger = strangers.find_below(each.tip)
-        if stranger is None and each.known is None:
-            stranger = strangers.find_above(each.thread, each.tip)
+        stranger = strangers.find(each.thread, each.tip, is_known=each.known is not None)
         if stranger is not None:
             yield Finding(stranger, STRANGER_HINT, each.ref, each.tip)
     yield from checks.finish()

@@ -126,12 +126,16 @@ class Strangers:
         self._objects, self._find = objects, find
         self._known: dict[Oid, tuple[Oid, frozenset[ThreadId]] | None] = {}
 
+    def find(self, thread: ThreadId, tip: Oid, *, is_known: bool) -> str | None:
+        """Judge *thread* at *tip* as it comes; if it *is_known*, it was judged as a branch then."""
+        return self.find_below(tip) or (None if is_known else self._find_above(thread, tip))
+
     def find_below(self, tip: Oid) -> str | None:
         branches = (self._read_split(tip) or ("", ()))[1]
         pairs = ((each, commit) for each in sorted(branches) for commit in self._find(each))
         return next(filter(None, (self._judge(tip, *pair) for pair in pairs)), None)
 
-    def find_above(self, branch: ThreadId, commit: Oid) -> str | None:
+    def _find_above(self, branch: ThreadId, commit: Oid) -> str | None:
         with suppress(StoreDamaged):
             trunk = read_at(self._objects, commit).get_trunk()
             tips = () if trunk is None else filter(None, self._find(trunk))

@@ -15,6 +15,7 @@ from uwf_git.engine.moderator import (
     Position,
     StepSummary,
     build_context,
+    check_role,
     next_role,
     plainly_holds,
 )
@@ -91,6 +92,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
             role = _ask_plainly(graph, snapshot, present, head)
         except NotPlain:
             role = _ask_conditions(graph, snapshot, present, head)
+        check_role(role, workflow.roles)
     except Refused as error:
         # A thread keeps its workflow, so putting the file again does not help it.
         thread = snapshot.record.thread

@@ -22,6 +22,8 @@ from uwf_git.engine.flow_move import (
 from uwf_git.engine.flow_state import (
     describe_rejection,
     find_open_try,
+    find_patch_problem,
+    find_state_problem,
     fold_turn,
     is_verdict_due,
     judge_again,
@@ -111,39 +113,32 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
 
 def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
-    troubles = list(_list_trailers(told, right))
+    troubles = list_wrong(told, right)
     if made.now != now and made.now != _WHOLE.sub(rb"\1", now):
         troubles += _compare_now(now, made.standing.state)
-    troubles += _list_words(told, right)
     problem = find_author_problem(commit, made.author)
     if problem is not None:
         troubles.append(problem)
     node = made.standing.record.cause
-    for each in troubles or list_wrong(told, right):
+    for each in troubles:
         yield site.finding(each, hint=HAND_MADE, node=node)
 
 
-def list_wrong(message: bytes, expected: bytes) -> Iterator[str]:
+def list_wrong(message: bytes, expected: bytes) -> list[str]:
     """List how *message* differs from the message that it must be."""
-    if message != expected:
-        wrong = [*_list_trailers(message, expected), *_list_words(message, expected)]
-        yield from wrong or ["its message is not written as uwf writes it"]
-
-
-def _list_trailers(message: bytes, expected: bytes) -> Iterator[str]:
+    if message == expected:
+        return []
     told, right = parse_trailers(message), parse_trailers(expected)
-    for name in dict.fromkeys([*right, *told]):
-        if told.get(name) != right.get(name):
-            yield f"{name} is {_value(told.get(name))}, and must be {_value(right.get(name))}"
-
-
-def _list_words(message: bytes, expected: bytes) -> Iterator[str]:
-    if subject_of(message) != subject_of(expected):
-        subjects = _shown(subject_of(message)), _shown(subject_of(expected))
-        yield f"its subject is {subjects[0]}, and must be {subjects[1]}"
-    if raw_body_of(message) != raw_body_of(expected):
-        bodies = _shown(body_of(message)), _shown(body_of(expected))
-        yield f"its body is {bodies[0]}, and must be {bodies[1]}"
+    wrong = [
+        f"{name} is {_value(told.get(name))}, and must be {_value(right.get(name))}"
+        for name in dict.fromkeys([*right, *told])
+        if told.get(name) != right.get(name)
+    ]
+    for part, read, show in (("subject", subject_of, subject_of), ("body", raw_body_of, body_of)):
+        if read(message) != read(expected):
+            shown = _shown(show(message)), _shown(show(expected))
+            wrong.append(f"its {part} is {shown[0]}, and must be {shown[1]}")
+    return wrong or ["its message is not written as uwf writes it"]
 
 
 def _value(value: str | None) -> str:
@@ -295,8 +290,7 @@ class Making(NamedTuple):
         if record.event == "fork":
             return cause._replace(thread=record.thread)
         if record.event == "wait":
-            role = self._get_payload(before.state.workflow).get("roles", {}).get(record.role)
-            asked = {} if role is None else self._get_payload(_target(role))
+            asked = self._get_role(before.state.workflow, record.role)
             question = asked.get("systemPrompt") or asked.get("description", "")
             return cause._replace(text=str(question))
         if node is None or not RULES[record.event].may_change_files:
@@ -304,9 +298,13 @@ class Making(NamedTuple):
         agent = self.trees.nodes.get_shared(self.site, _target(node.payload["agent"]))
         if agent.type != AGENT_CONFIG:
             raise DamagedNode(agent.hash, "is no AgentConfig")  # told as the turn was checked
+        command = agent.payload["command"]
+        if record.event == "answer" and command.strip() != _PERSON:
+            told = f"an answer is that of {_PERSON!r}, and not of {cut(command, _MOST_SHOWN)!r}"
+            raise CannotBe(told, node=node.hash)
         return cause._replace(
             role=node.payload["role"],
-            agent=agent_name(agent.payload["command"]),
+            agent=agent_name(command),
             has_retries=record.retries_left is not False,
             text=self._find_text(before, node),
         )
@@ -333,6 +331,11 @@ class Making(NamedTuple):
             unfit = find_unfit(usage) or next(iter(nulls), None)
             if unfit is not None:
                 yield f"in the usage of {node.hash} {unfit}"
+            number = before.state.begin_tries(self.record.at).attempts + 1
+            if event == "attempt" and node.payload["attempt"] != number:
+                yield f"{node.hash} is attempt {node.payload['attempt']}, and must be {number}"
+            if event == "answer" and "durationMs" in node.payload:
+                yield f"answer {node.hash} has a durationMs, and counts for no limit"
 
     def _check_way(self, before: Standing, cause: Cause) -> None:
         """Refuse a turn or an end that cannot come next."""
@@ -341,7 +344,11 @@ class Making(NamedTuple):
             return
         way = Way(before, *self.read_rules(before.state.workflow))
         turn = self.record._replace(role=cause.role)
-        problem = way.find_move_problem(None) if event == "end" else way.find_turn_problem(turn)
+        if event == "end":
+            problem = way.find_move_problem(None)
+        else:
+            role = self._get_role(before.state.workflow, turn.role)
+            problem = way.find_turn_problem(turn, role)
         if problem is not None:
             raise CannotBe(problem, node=self.record.cause)
 
@@ -354,10 +361,16 @@ class Making(NamedTuple):
             except NotAPresent as error:
                 raise CannotBe(f"what the poke goes back to cannot be read: {error}") from error
             if poked is None:
-                raise CannotBe("poke comes after no step", node=self.record.cause)
+                told = "poke comes after no step that can be taken again"
+                raise CannotBe(told, node=self.record.cause)
             return cause._replace(back_to=poked)
         if event == "amend" and cause.node is not None:
             return self._check_amend(before, cause, cause.node)
+        if event == "patch" and self.read_rules(before.state.workflow)[0].flow is not None:
+            state = apply_event(before, event, cause).state.state
+            problem = find_patch_problem(cause.payload.get("patch")) or find_state_problem(state)
+            if problem is not None:
+                raise CannotBe(f"the patch cannot be applied: {problem}", node=self.record.cause)
         return self._add_place(before, cause) if RULES[event].has_place else cause
 
     def _check_amend(self, before: Standing, cause: Cause, signal: Node) -> Cause:
@@ -399,10 +412,12 @@ class Making(NamedTuple):
         return cause._replace(verdict=verdict, rejection=rejection)
 
     def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
-        target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
         # A role that a whole workflow plays may have no schema of its own.
-        payload = {} if target is None else self._get_payload(target)
-        return self._find_part(payload, "outputSchema")
+        return self._find_part(self._get_role(workflow, role), "outputSchema")
+
+    def _get_role(self, workflow: NodeHash, role: str | None) -> Mapping[str, Any]:
+        target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
+        return {} if target is None else self._get_payload(target)
 
     def _get_payload(self, name: NodeHash) -> Mapping[str, Any]:
         payload = self.trees.nodes.get_shared(self.site, name).payload
@@ -459,10 +474,6 @@ def check_record(
         yield "Uwf-Event is start, and it has a parent"
     elif not may_follow(event, before.status):
         yield f"Uwf-Event is {event}, after the thread was {before.status}"
-    if event == "fork" and record.thread == before.thread:
-        yield "fork must have a thread of its own, and goes on with the one before"
-    if event == "answer" and record.agent != _PERSON:
-        yield f"Uwf-Agent is {record.agent!r}, and an answer is that of {_PERSON!r}"
 
 
 def check_parents(event: Event, count: int) -> Iterator[str]:
@@ -497,7 +508,8 @@ class Way:
         self._before, self._rules, self.entry = before.state, rules, entry
         self.flow = rules.flow
 
-    def find_turn_problem(self, record: TransitionRecord) -> str | None:
+    def find_turn_problem(self, record: TransitionRecord, role: Mapping[str, Any]) -> str | None:
+        """Return why *record* cannot be; *role* is the payload of the role that acts."""
         if record.role not in self._rules.payload["roles"]:
             return f"Uwf-Role is {record.role!r}, which is no role of the workflow"
         waiting = self._before.waiting
@@ -507,6 +519,8 @@ class Way:
             if waiting is not None and waiting.role == record.role:
                 return None  # checked when it began to wait
             problem = self._find_graph_problem(record.role or "")
+            if "workflow" in role:
+                problem = "which a workflow plays: the thread splits there"
             return None if problem is None else f"Uwf-Role is {record.role!r}, {problem}"
         try:
             at = parse_position(record.at or "")
@@ -604,6 +618,8 @@ def find_poked(objects: ObjectStore, before: Oid) -> Standing | None:
     while view.parents:
         record = parse_thread_message(view.message)
         view = read_commit(objects, view.parents[0])
+        if record.event in {"poke", "join"} and record.node == node:
+            return None
         if RULES[record.event].steps > 0 and record.node == node:
             state = parse_now(read_commit_file(objects, view, NOW_FILE)).present
             return Standing(parse_thread_message(view.message), state)

@@ -5,6 +5,7 @@ under one name, both are named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
@@ -514,7 +515,7 @@ class TreeChecks:
     def check_needed(
         self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
     ) -> Iterator[Finding]:
-        left, seen = set(added), set[NodeHash]()
+        left, seen = set(added) - BUILTIN.keys(), set[NodeHash]()
         waiting = [] if cause is None else [cause]
         left.difference_update(waiting)
         try:
@@ -531,6 +532,16 @@ class TreeChecks:
         for name in sorted(left):
             message = f"node {name} was added, and nothing that the event adds refers to it"
             yield site.finding(message, node=name)
+
+    def check_builtin(self, site: Location, added: Sequence[NodeHash]) -> Iterator[Finding]:
+        """Check that the built-in schemas are there, where a tree that has only *added* begins."""
+        for name in sorted(BUILTIN.keys() - set(added)):
+            # What cannot be read is told as the folder was compared.
+            with suppress(StoreDamaged):
+                if self.nodes.find(site, name) is None:
+                    title = BUILTIN[name].payload["title"]
+                    message = f"the commit has no built-in schema {title}, {name}"
+                    yield site.finding(message, node=name)
 
     def check_nodes(
         self,

@@ -13,10 +13,10 @@ from uwf_git.commands.verify.history import Finding, Location, check_end, find_o
 from uwf_git.commands.verify.making import find_author_problem, list_wrong
 from uwf_git.commands.verify.nodes import NODES, TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import BUILTIN, WORKFLOW, find_reference
+from uwf_git.model.builtin import WORKFLOW, find_reference
 from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.workflow import parse_flow_node
+from uwf_git.model.workflow import END, parse_flow_node, parse_graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
 from uwf_git.store import workflows
@@ -67,7 +67,7 @@ def check_put_ref(
     trees: TreeChecks, ref: str, tip: Oid, *, known: Oid | None = None
 ) -> Iterator[Finding]:
     """Check one ref within a larger run; some findings come only when *trees* finishes."""
-    checks = _Puts(trees, ref) if ref == NODES_REF else _Versions(trees, ref, known)
+    checks = _Puts(trees, ref) if ref == NODES_REF else _Versions(trees, ref)
     yield from checks.check(tip, known)
 
 
@@ -178,10 +178,9 @@ class _Versions(_Puts):
     events = (workflows.PUT, workflows.ROLLBACK, workflows.REMOVE)
     is_whole = True
 
-    def __init__(self, trees: TreeChecks, ref: str, known: Oid | None) -> None:
+    def __init__(self, trees: TreeChecks, ref: str) -> None:
         super().__init__(trees, ref)
         self._name = ref.removeprefix(workflows.WORKFLOWS)
-        self._known = known
         self._passed: set[bytes] = set()
 
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
@@ -215,21 +214,16 @@ class _Versions(_Puts):
             if before != put.view.tree:
                 told = "it removes a version, but its tree differs from the one before"
                 yield put.site.finding(told)
-        elif event == workflows.ROLLBACK and put.view.tree not in self._passed:
-            self._add_known()
-            if put.view.tree not in self._passed:
-                yield put.site.finding("it restores a version that does not exist before it")
+        elif event == workflows.ROLLBACK and not self._is_restored(put.view):
+            yield put.site.finding("it restores a version that does not exist before it")
 
-    def _add_known(self) -> None:
-        """Collect the trees of the trusted versions: once, and only when needed."""
-        oid, self._known = self._known, None
-        while oid is not None:
-            try:
-                view = read_commit(self._trees.objects, oid)
-            except StoreDamaged:
-                return  # reported where it was found
-            self._passed.add(view.tree)
-            oid = view.parents[0] if view.parents else None
+    def _is_restored(self, view: CommitView) -> bool:
+        tree = view.tree
+        with suppress(IndexError, StoreDamaged):
+            while tree not in self._passed:
+                view = read_commit(self._trees.objects, view.parents[0])
+                self._passed.add(view.tree)
+        return tree in self._passed
 
     def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
         site, nodes = put.site, self._trees.nodes
@@ -248,21 +242,27 @@ class _Versions(_Puts):
             names = f"is named {node.payload['name']!r}, and the ref {self._name!r}"
             yield site.finding(f"node {workflow} {names}", node=workflow)
         else:
-            yield from self._check_flow(site, node)
+            yield from self._check_ways(site, node)
         if put.files.get(workflows.HEAD_FILE, blob) != blob:
             yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
-        left = [each for each in put.added if each not in BUILTIN]
-        yield from self._trees.check_needed(site, node.hash, left)
+        yield from self._trees.check_builtin(site, put.added)
+        yield from self._trees.check_needed(site, node.hash, put.added)
 
-    def _check_flow(self, site: Location, workflow: Node) -> Iterator[Finding]:
-        """Check that the table of a flow is one: its schema says nothing about places."""
-        flow = find_reference(workflow.payload.get("flow"))
-        if flow is None:
-            return
+    def _check_ways(self, site: Location, workflow: Node) -> Iterator[Finding]:
+        """Check that a flow is one, and that the roles exist to which the ways lead."""
+        flow, graph = (find_reference(workflow.payload.get(each)) for each in ("flow", "moderator"))
+        to: set[str] = set()
         try:
-            parse_flow_node(self._trees.nodes.get(site, flow))
+            if flow is not None:
+                to.update(parse_flow_node(self._trees.nodes.get(site, flow)).roles)
+            if graph is not None:
+                ways = parse_graph(self._trees.nodes.get(site, graph)).values()
+                to.update(way.to for each in ways for way in each if way.to != END)
         except StoreDamaged as error:
-            yield site.finding(f"the flow of {workflow.hash}: {error.message}", node=flow)
+            yield site.finding(f"the ways of {workflow.hash}: {error.message}", node=flow or graph)
+        for role in sorted(to - workflow.payload["roles"].keys()):
+            told = f"{workflow.hash} leads to {role!r}, which is no role of it"
+            yield site.finding(told, node=workflow.hash)
 
 
 def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:

@@ -30,12 +30,12 @@ from uwf_git.commands.verify.making import (
 )
 from uwf_git.commands.verify.nodes import NODES, TreeChecks
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import NotAPosition
 from uwf_git.model.names import NodeHash, ThreadId
-from uwf_git.model.thread import ENDED, NotAPresent, ThreadState, TransitionRecord
+from uwf_git.model.node import NotCanonical, canonical
+from uwf_git.model.thread import ENDED, NotAPresent, ThreadState, TransitionRecord, parse_present
 from uwf_git.model.workflow import NotAWorkflow
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.objects.commit import BadMessage, CommitView, is_descendant
@@ -170,13 +170,16 @@ class CommitChecks:
 
     def _settle(self, point: Point, made: Made | None) -> Generator[Finding, None, Point]:
         """Return *point* with the state that it claims, which is read if it is not as *made*."""
-        if made is not None and made.now == point.now:
-            return point._replace(state=made.standing.state)
         if point.now is None:
             return point
         try:
-            return point._replace(state=parse_now(point.now).present)
-        except NotAPresent as error:
+            if made is None or made.now != point.now:
+                return point._replace(state=parse_now(point.now).present)
+            # Each number may be too large for a reader; the state is long, and can be read.
+            state = made.standing.state
+            parse_present(canonical({**state.as_document(), "state": {}}))
+            return point._replace(state=state)
+        except (NotAPresent, NotCanonical) as error:
             site = Location(self._ref, point.view.oid)
             yield site.finding(f"the commit has an invalid now.json: {error}")
             return point
@@ -243,6 +246,8 @@ class CommitChecks:
     ) -> Generator[Finding, None, Made | None]:
         site, record = making.site, making.record
         yield from self._check_files(site, point.files, record)
+        if record.event == "start":
+            yield from self._trees.check_builtin(site, added)
         made: Made | None = None
         try:
             made = making.make()
@@ -264,8 +269,7 @@ class CommitChecks:
         except StoreDamaged:
             pass  # told as the nodes of this commit, or of the one that added them, were checked
         if made is not None and point.now is not None:
-            left = [each for each in added if record.event != "start" or each not in BUILTIN]
-            yield from self._trees.check_needed(site, record.cause, left)
+            yield from self._trees.check_needed(site, record.cause, added)
             yield from compare(site, point.commit, point.now, made)
         return made
 
@@ -400,9 +404,7 @@ class ThreadChecks:
             yield _trouble(claim, f"{claim.ref} points at a commit of thread {owner}", _FOREIGN)
         owners = [owner, *history.beginnings[1:]]
         oldest = history.commits[-1] if history.commits else None
-        if oldest is not None and oldest not in history.forks and behind not in {None, owners[-1]}:
-            message = f"commit {oldest} goes on from one of thread {behind}, and is no fork"
-            yield _trouble(claim, message, _FOREIGN, commit=oldest)
+        yield from _check_forks(claim, history, behind, owners[-1])
         has_beginning = history.behind is None and history.damage is None
         is_judged = True
         for oid in reversed(history.commits):
@@ -466,6 +468,21 @@ def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
         right = (ARCHIVE if has_ended else ACTIVE) + claim.thread
         message = f"{claim.ref} {where}, and the thread {told}: it is {status}"
         yield _trouble(claim, message, _MOVE.format(right, claim.tip, claim.ref))
+
+
+def _check_forks(
+    claim: Claim, history: History, behind: ThreadId | None, owner: ThreadId | None
+) -> Iterator[Finding]:
+    """Check that each thread begins by a fork, and once; *owner* is that of the oldest commit."""
+    oldest, passed = history.commits[-1] if history.commits else None, list(history.beginnings)
+    if oldest in history.forks:
+        passed.append(behind)
+    elif oldest is not None and behind not in {None, owner}:
+        message = f"commit {oldest} goes on from one of thread {behind}, and is no fork"
+        yield _trouble(claim, message, _FOREIGN, commit=oldest)
+    twice = next((each for each in passed if each and passed.count(each) > 1), None)
+    if twice is not None:
+        yield _trouble(claim, f"{claim.ref} comes back to thread {twice} by a fork", _FOREIGN)
 
 
 def _owner(claim: Claim, history: History, behind: ThreadId | None) -> ThreadId:
