@@ -10,8 +10,8 @@
 #                    and a text; `/uwf answer` at its beginning is left away
 #   UWF_CI_RUN       more options of `uwf thread run`, between blanks
 #   UWF_CI_OUT       the folder for the files thread, status and question [uwf-ci]
-# The exit status is that of `uwf thread run`: 0 also if the thread waits for an answer, 4 if
-# another job is at work on it.
+# The exit status is that of `uwf thread run`, but 0 if the thread has completed or waits for an
+# answer. 4: another job is at work on it.
 set -eu
 
 fail() {
@@ -19,10 +19,10 @@ fail() {
 	exit 1
 }
 
-# Print the first field of a document with this name.
+# Print the first field of a document with this name, or nothing.
 field() {
 	rest=${2#*"\"$1\":\""}
-	echo "${rest%%\"*}"
+	[ "$rest" = "$2" ] || echo "${rest%%\"*}"
 }
 
 in_store() {
@@ -49,14 +49,27 @@ await_name() {
 	return 1
 }
 
-# Read how the thread stands here, and whether a person is asked.
+# Read how the thread stands here, as the most urgent of its branches if it has split, and which
+# thread asks a person: it, or its first branch that does.
 look_at() {
 	shown=$(uwf --format json thread show "$thread") || exit
-	status=$(field status "$shown") waiting=${shown#*'"waiting":{'} asks=''
-	case $status,${waiting%%\}*} in
-	waiting,*'"until"'*) ;; # it waits for the end of an agent's limit
-	waiting,*) asks=1 ;;
+	status=$(field status "$shown") waiting='' asks=''
+	case $status in
+	waiting) waiting=$thread ;;
+	split)
+		waiting=$(printf '%s\n' "$shown" |
+			grep -o '"thread":"[0-9A-Z]*","status":"waiting"' | cut -d '"' -f 4)
+		urgent=$(field branchStatus "$shown") status=${urgent:-split}
+		;;
 	esac
+	for each in $waiting; do
+		shown=$(uwf --format json thread show "$each") || exit
+		why=${shown#*'"waiting":{'}
+		case ${why%%\}*} in
+		*'"until"'*) ;; # it waits for the end of an agent's limit
+		*) asks=${asks:-$each} ;;
+		esac
+	done
 }
 
 # Begin a thread, and give it the name. The hub gets both or neither, and of two jobs one wins.
@@ -100,9 +113,10 @@ look_at
 if [ -n "${UWF_CI_ANSWER:-}" ]; then
 	printf '%s\n' "$UWF_CI_ANSWER" | tr -d '\r' |
 		sed '1{s|^/uwf answer[[:space:]]*||;/^$/d;}' >"$work/answer"
-	uwf thread answer "$thread" --file "$work/answer" >"$work/log"
+	uwf thread answer "${asks:-$thread}" --file "$work/answer" >"$work/log"
 	asks=''
-elif [ "$status" = failed ]; then
+fi
+if [ "$status" = failed ]; then
 	# A job that is started once more is to try once more.
 	uwf thread retry "$thread" >"$work/log"
 fi
@@ -110,27 +124,26 @@ fi
 # Each step is at the hub before the next begins. What ends this job ends the agent as well.
 code=0 ended='' pid=''
 trap 'ended=1; [ -z "$pid" ] || kill -TERM "$pid" || :' TERM INT HUP
-case $asks$status in
-completed | killed | paused | 1*) ;;
-*)
+if [ "$status" != completed ] && [ "$asks" != "$thread" ]; then
 	# shellcheck disable=SC2086 # these are words
 	uwf thread run "$thread" --claim --workdir "$PWD" "$@" ${UWF_CI_RUN:-} >"$work/log" &
 	pid=$!
 	wait "$pid" || code=$?
 	[ -z "$ended" ] || wait "$pid" || code=$?
 	pid=''
-	;;
-esac
+fi
 if ! uwf push origin "$thread" >"$work/log"; then
 	trap - EXIT
 	fail "the hub did not take all of thread $thread, which is kept in $UWF_REPO"
 fi
 
 look_at
-# Another job was faster, and has asked.
-[ "$asks$code" != 11 ] || code=0
 : >"$out/question"
-[ -z "$asks" ] || uwf thread context "$thread" --prompt --last 1 >"$out/question"
+if [ -n "$asks" ]; then
+	# The run had nothing to do: it has been asked before, perhaps by a job that was faster.
+	[ "$code" != 1 ] || code=0
+	uwf thread context "$asks" --prompt --last 1 >"$out/question"
+fi
 echo "$thread" >"$out/thread"
 echo "$status" >"$out/status"
 exit "$code"

@@ -11,7 +11,11 @@ from uwf_git.store.git.config import set_config
 
 def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
-    other = clone_with_a_step(uwf, thread)
+    hub = make_hub(uwf)
+    uwf.json("push")
+    other = clone(uwf, hub)
+    uwf.json("thread", "step", thread, "--workdir", ".", "--agent", uwf.agent(), **other)
+    uwf.json("push", **other)
     uwf.json("thread", "step", thread)
     ran = uwf("push")
     assert ran.status == 4
@@ -22,24 +26,18 @@ def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf) -> None:
         "hint: `uwf fetch origin` brings it here; then push again",
     ]
     assert uwf("push", "--format", "text").out.startswith(f"fetch-first refs/threads/{thread}\n")
-    assert other
 
 
-def clone_with_a_step(uwf: Uwf, thread: str) -> dict[str, str]:
-    hub = make_hub(uwf)
-    uwf.json("push")
-    other = clone(uwf, hub)
-    uwf.json("thread", "step", thread, "--workdir", ".", "--agent", uwf.agent(), **other)
-    uwf.json("push", **other)
-    return other
+def hook_at_hub(uwf: Uwf, name: str, script: str) -> None:
+    hook = uwf.agent(script, name=name)
+    hooks = Path(make_hub(uwf), "hooks")
+    hooks.mkdir(exist_ok=True)
+    Path(hook).rename(hooks / name)
 
 
 def test_a_refusal_is_listed_and_reported(uwf: Uwf) -> None:
     uwf.begun()
-    hook = Path(make_hub(uwf), "hooks", "pre-receive")
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'not today' >&2\nexit 1\n")
-    hook.chmod(0o755)
+    hook_at_hub(uwf, "pre-receive", "echo 'not today' >&2\nexit 1")
     ran = uwf("push", "--format", "json")
     assert ran.status == 1
     rejected = json.loads(ran.out)["rejected"]
@@ -50,10 +48,7 @@ def test_a_refusal_is_listed_and_reported(uwf: Uwf) -> None:
 
 
 def test_what_the_hub_warns_of_is_told(uwf: Uwf) -> None:
-    hook = Path(make_hub(uwf), "hooks", "post-receive")
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'warning: no bell' >&2\necho 'hello' >&2\n")
-    hook.chmod(0o755)
+    hook_at_hub(uwf, "post-receive", "echo 'warning: no bell' >&2\necho 'hello' >&2")
     uwf.begun()
 
     pushed = uwf("push")
@@ -94,6 +89,24 @@ def test_first_push_of_a_project_without_a_terminal_needs_yes(uwf: Uwf) -> None:
     assert SENT in pushed.err
     again = uwf("push", "--format", "text")
     assert (again.status, again.out, again.err) == (0, "2 unchanged\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("drive", "{}", "--on", "local:1"),
+        ("run", "demo", "-p", "x", "--agent", "uwf-shell true", "--on", "local:1"),
+        ("thread", "run", "{}", "--claim"),
+    ],
+)
+def test_a_run_that_pushes_is_no_way_around_the_first_push(
+    uwf: Uwf, words: tuple[str, ...]
+) -> None:
+    thread = make_project(uwf)
+    ran = uwf(*(word.format(thread) for word in words))
+    assert (ran.status, ran.out) == (2, "")
+    assert "error: the first push from this project's repository to origin" in ran.err
+    assert "`uwf push --yes origin 0" in ran.err
 
 
 @pytest.mark.parametrize(("answer", "is_pushed"), [("y\n", True), ("n\n", False), ("", False)])

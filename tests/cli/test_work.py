@@ -24,6 +24,12 @@ def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path
 
     assert ran.status == 1
     assert "hint: read it; if it may run here, add --trust to this command" in ran.err
+    words = ("work", thread, "--hub", hub, "--trust")
+    ran = uwf(*words, "--project", "none.git", environ=environ, cwd=str(tmp_path))
+    assert f"git ls-remote failed: fatal: '{tmp_path}/none.git' does not appear" in ran.err
+    # What is advised names the clone of the hub, where the thread is.
+    ran = uwf(*words, environ=environ)
+    assert f"uwf --repo {tmp_path}/other/.uwf/hubs/" in ran.err
 
 
 def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:

@@ -34,31 +34,44 @@ roles:
     outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
   doer: {systemPrompt: Do it.}
 agentOverrides: {boss: human}
-moderator:
 """
 ASKS = """\
+moderator:
   - {from: $START, to: planner}
   - {from: planner, to: boss}
   - {from: boss, to: doer}
   - {from: doer, to: $END}
 """
 ASKS_FIRST = """\
+moderator:
   - {from: $START, to: boss}
   - {from: boss, to: planner}
   - {from: planner, to: doer}
   - {from: doer, to: $END}
 """
 ASKS_LAST = """\
+moderator:
   - {from: $START, to: planner}
   - {from: planner, to: doer}
   - {from: doer, to: boss}
   - {from: boss, to: $END}
 """
+SPLITS = """\
+root:
+  type: parallel
+  merge: last
+  nodes:
+    - {type: agent, agentId: boss}
+    - type: parallel
+      merge: last
+      nodes: [{type: agent, agentId: planner}, {type: agent, agentId: boss}]
+"""
 
-# Notes that it runs, and while there is a file `hold`, its doer works on.
+# Notes that it runs, and while there is a file `hold`, its doer works on; with `bad`, it fails.
 AGENT = """\
 #!/bin/sh
 echo "$UWF_ROLE" >>'{place}/paid'
+[ ! -e '{place}/bad' ] || exit 1
 [ "$UWF_ROLE" = planner ] || while [ -e '{place}/hold' ]; do sleep 0.1; done
 echo '{{"meta": {{}}, "content": "Done."}}'
 """
@@ -213,6 +226,33 @@ def test_a_job_that_is_ended_in_mid_step_loses_that_step_at_most(
     assert ci.left("second")["status"] == "waiting\n"
     assert ci.paid == ["planner", "doer", "doer"]
     assert verify(open_store(str(ci.hub)), []).troubles == ()
+
+
+def test_branches_ask_one_after_another_and_are_retried(ci: Ci) -> None:
+    (ci.place / "bad").touch()
+    assert ci.run("a", SPLITS)[0] == 3
+    assert ci.left("a")["status"] == "failed\n"
+
+    (ci.place / "bad").unlink()
+    for name, answer in (("b", ""), ("b", ""), ("c", '{"ok": true}')):
+        status, told = ci.run(name, SPLITS, UWF_CI_ANSWER=answer)
+        assert status == 0, told
+        left = ci.left(name)
+        assert (left["status"], "Is the plan good?" in left["question"]) == ("waiting\n", True)
+    assert ci.run("d", SPLITS, UWF_CI_ANSWER='{"ok": true}')[0] == 0
+    assert ci.left("d") == {"thread": left["thread"], "status": "completed\n", "question": ""}
+    assert ci.paid == ["planner", "planner"]
+
+
+@pytest.mark.parametrize("verb", ["pause", "kill"])
+def test_a_thread_that_may_not_go_on_fails_the_job(ci: Ci, verb: str) -> None:
+    assert ci.run("a")[0] == 0
+    thread = ci.left("a")["thread"].strip()
+    steer: list[str] = ["uwf", "--repo", str(ci.hub), "thread", verb, thread]
+    subprocess.run(steer, env=ci.environ(ASKS, {}), check=True, capture_output=True)
+
+    assert ci.run("b")[0] == 1
+    assert ci.left("b")["question"] == ""
 
 
 def test_a_hub_that_refuses_fails_the_job(ci: Ci) -> None:

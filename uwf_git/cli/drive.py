@@ -9,7 +9,8 @@ from uwf_git.cli.app.parameters import Seconds
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session import Session
+from uwf_git.cli.remote import confirm_first_push
+from uwf_git.cli.session import Session, note_typed_store
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
 from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
@@ -88,9 +89,11 @@ def work_command(  # noqa: PLR0913 (its options)
         raise NotAThreadId(thread)
     if workdir and project:
         raise click.UsageError("--workdir and --project exclude each other")
-    hub = with_whole_path(hub, relative_to=session.cwd)
-    job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project or "")
+    hub, project = _whole(session, hub), _whole(session, project)
+    job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project)
     at = open_worker(job, session.environ)
+    # What follows advises commands for the clone of the hub.
+    note_typed_store(at.store.path)
     how = DriveOptions(trust=trust, wait=wait)
     try:
         drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
@@ -166,9 +169,12 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
         how["ttl"],
         how["poll"],
         workdir=_find_workdir(session, how["workdir"]),
-        project=_without_secret(how["project"] or ""),
+        project=_without_secret(_whole(session, how["project"])),
         base=how["base"] or "",
     )
+    if threads:
+        # Of others only those are pushed that the hub has.
+        confirm_first_push(session, store, remote.name, threads)
     request = FleetRequest(
         job,
         remote.name,
@@ -185,6 +191,7 @@ def drive_started(session: Session, store: Store, driving: Driving, address: str
     """Push a thread that was started here, and drive it and its branches at *address*."""
     how = driving.how
     remote = choose_remote(store.config, None)
+    confirm_first_push(session, store, remote.name, [driving.thread])
     pushed = push_remote(store, without_password_prompt(session), remote.name, [driving.thread])
     failure = pushed.failure()
     if failure is not None:
@@ -197,6 +204,10 @@ def drive_started(session: Session, store: Store, driving: Driving, address: str
 
 def _find_workdir(session: Session, path: str | None) -> str:
     return os.path.join(session.cwd, os.path.expanduser(path)) if path else ""
+
+
+def _whole(session: Session, url: str | None) -> str:
+    return with_whole_path(url, relative_to=session.cwd) if url else ""
 
 
 def _without_secret(url: str) -> str:

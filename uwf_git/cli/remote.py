@@ -1,5 +1,6 @@
 """`uwf remote ...`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ from uwf_git.commands.remote.push_plan import (
 )
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.store.remotes.remotes import add_remote
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import parse_thread_id, resolve_thread
 
 
@@ -125,9 +127,7 @@ def push_command(
     project's repository asks at a terminal, and elsewhere needs --yes.
     """
     store = session.open_store()
-    first = find_first_push(store, remote, threads)
-    if first is not None:
-        _announce(session, first, yes=yes)
+    confirm_first_push(session, store, remote, threads, yes=yes)
     pushed = push_remote(store, without_password_prompt(session), remote, threads)
     emit(session, _document(pushed), text=_push_text)
     for each in pushed.warnings[:10]:
@@ -137,13 +137,25 @@ def push_command(
     _raise(pushed.failure())
 
 
-def _announce(session: Session, first: FirstPush, *, yes: bool) -> None:
+def confirm_first_push(
+    session: Session,
+    store: Store,
+    remote: str | None,
+    threads: Sequence[str],
+    *,
+    yes: bool = False,
+) -> None:
+    """Tell what the first push out of a project would send where, and ask, unless *yes*."""
+    first = find_first_push(store, remote, threads)
+    if first is None:
+        return
+    named = " ".join((first.remote.name, *threads))
     if not yes and not session.can_ask:
         raise BadUsage(
             f"the first push from this project's repository to {first.remote.name} would send "
             f"{_describe(first)}",
             code="first-push-unconfirmed",
-            hint=f"if its readers may see them: `uwf push --yes {first.remote.name}`; else add "
+            hint=f"if its readers may see them: `uwf push --yes {named}`; else add "
             "another remote: `uwf remote add NAME URL`",
             remote=first.remote.name,
             url=first.url,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from commands.at_work import wait_until
 from commands.fleet.machines import PLAIN, SPLIT, Field, ended
 from refusing import refuses
 from seal import START_MS
@@ -14,7 +15,7 @@ from seal import START_MS
 from uwf_git.commands.fleet import shared_drive
 from uwf_git.commands.fleet.shared_drive import Project
 from uwf_git.commands.split.commits import name_work
-from uwf_git.model.names import build_thread_id
+from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.store.git.program import Ran, run_program
 
 
@@ -64,6 +65,47 @@ def test_another_machine_goes_on_with_the_files_of_the_last_step(
     assert (place / "notes").read_text() == "begun\n" + 3 * "step\n"
     assert not (place / "gone").exists()
     assert git(place, "log", "--format=%s") == "begin\n"
+
+
+BRANCHES = """
+name: branches
+roles: {fast: {outputSchema: true}, slow: {outputSchema: true}, last: {outputSchema: true}}
+root:
+  type: sequential
+  nodes:
+    - type: parallel
+      merge: last
+      POLICY
+      nodes: [{type: agent, agentId: fast}, {type: agent, agentId: slow}]
+    - {type: agent, agentId: last}
+"""
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_another_machine_goes_on_with_the_files_of_a_branch_that_has_ended(
+    field: Field, project: Path, *, is_apart: bool
+) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    setting = "isolation: worktree" if is_apart else "join: all"
+    thread = a.begin(BRANCHES.replace("POLICY", setting))
+    field.let(f'touch "$UWF_ROLE"; [ $UWF_ROLE = slow ] && [ ! -e {field.go} ] && sleep 600')
+    first = b.work(thread, "--project", str(project))
+    with ended(first):
+        wait_until(lambda: field.refs("refs/archive"), "the branch is not at the hub")
+        [branch] = [ref.removeprefix("refs/archive/") for ref in field.refs("refs/archive")]
+        field.wait_paid(2)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        field.go.touch()
+        with c.work(thread, "--project", str(project)) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+    # The branch that had ended was not paid twice.
+    assert field.paid() == 2 + 2
+    for place in (project, c.home / ".uwf/work" / thread):
+        assert "fast" in git(place, "ls-tree", "--name-only", name_work(ThreadId(branch))).split()
+    files = git(project, "ls-tree", "--name-only", f"refs/uwf/work/{thread}").split()
+    assert ("fast" in files) is not is_apart
 
 
 @pytest.mark.parametrize("base", ["", "{}", "dev", "v1"])
@@ -116,7 +158,7 @@ def test_files_of_a_step_that_came_too_late_stay_with_its_fork(
     git(work, "commit", "-qam", "late")
     git(work, "update-ref", name_work(place.thread), "HEAD")
 
-    place.prepare(kept=fork)
+    place.prepare(kept={place.thread: fork})
 
     assert (work / "notes").read_text() == "begun\n"
     assert git(project, "show", f"{name_work(place.thread)}:notes") == "begun\n"

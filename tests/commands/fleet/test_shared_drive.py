@@ -108,3 +108,11 @@ def test_a_step_waits_for_a_hub_that_is_away(field: Field, tmp_path: Path) -> No
         assert first.returncode == 0, err
     assert field.paid() == 3
     assert field.log(thread)[-1].startswith("end: completed")
+
+
+def test_a_claimed_run_pushes_a_thread_that_the_hub_does_not_have(field: Field) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    a.run("config", "set", "uwf.claim", "true")
+    thread = a.json("run", "plain", "-p", "x", "--agent", str(field.agent))["thread"]
+    assert f"refs/archive/{thread}" in field.refs()

@@ -12,12 +12,15 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.run_checks import agent_environ
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper, list_claims
@@ -29,9 +32,13 @@ from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.split.family import list_present_descendants
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, settle_branches
+from uwf_git.commands.step.turn_files import judge_by
+from uwf_git.commands.turn.branches import choose_place
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain
 from uwf_git.debug_log import debug
+from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
 from uwf_git.model.names import ThreadId, build_thread_id
@@ -48,17 +55,27 @@ from uwf_git.store.remotes.remotes import (
     read_sides,
 )
 from uwf_git.store.remotes.transport import RemoteFailed
-from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, parse_thread_id, resolve_thread
+from uwf_git.store.store import Store, create_store
+from uwf_git.store.threads.heads import (
+    ACTIVE,
+    ARCHIVE,
+    find_head,
+    get_head,
+    parse_thread_id,
+    resolve_thread,
+)
+from uwf_git.store.threads.snapshot import read_snapshot
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #
 # A bare mirror of the project, in which nothing of an agent runs, fetches and pushes; the agents
 # work in a clone of it. What the turns recorded, ``refs/uwf/work/<thread>``, is pushed to the
 # project before the step that names it, so another machine goes on with the files. A branch begins
-# with the files of the thread around it.
+# with the files of the thread around it; what it does in a run of that thread is recorded for that
+# thread, too.
 
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
+_NO_FORKS: Mapping[ThreadId, ThreadId] = {}
 
 
 class Project(NamedTuple):
@@ -88,28 +105,32 @@ class Project(NamedTuple):
     def _ref(self) -> str:
         return name_work(self.thread)
 
-    def prepare(self, *, kept: ThreadId | None = None) -> None:
+    def prepare(
+        self, family: Iterable[ThreadId] = (), *, kept: Mapping[ThreadId, ThreadId] = _NO_FORKS
+    ) -> None:
         """Make the clone, and bring its files to where the thread stands at the project.
 
-        *kept* is the fork of what the thread did here and the hub has otherwise.
+        *family*: whose recorded files the clone is to have. *kept*: the forks of what threads did
+        here and the hub has otherwise.
         """
         with self._locked():
             # Each time: git makes whole what a kill has cut short.
             self._git("/", "init", "-q", "--bare", self._mirror)
             there = self._git(self._mirror, "ls-remote", self.url).split("\n")
             refs = dict(line.split("\t")[::-1] for line in there if "\t" in line)
-            known = next(
-                (each for each in (self.thread, *self.around) if name_work(each) in refs), None
-            )
-            # A branch that is gone there may be in the way of another.
-            heads = ("--prune", self.url, "+refs/heads/*:refs/heads/*")
-            self._git(self._mirror, "fetch", "-q", *heads)
-            tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
+            around = map(name_work, (self.thread, *self.around))
+            known = next((each for each in around if each in refs), None)
+            shared = [ref for ref in map(name_work, family) if ref in refs and ref != self._ref]
+            moves = [f"+{each}:{each}" for each in ("refs/heads/*", *shared)]
+            tip = refs.get("HEAD", "")
             if known is not None:
-                self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
-            elif self.base:
+                tip = refs[known]
+                moves.append(f"+{known}:{self._ref}")
+            # A branch that is gone there may be in the way of another.
+            self._git(self._mirror, "fetch", "-q", "--prune", self.url, *moves)
+            if known is None and self.base:
                 tip = self._find_base()
-            if known != self.thread:
+            if known != self._ref:
                 self._begin(tip)
             if not os.path.isdir(self.workdir):
                 # A clone that was cut short must not be taken for a whole one.
@@ -118,21 +139,30 @@ class Project(NamedTuple):
                 self._git("/", "clone", "-q", "--no-checkout", self._mirror, part)
                 self._git(part, "remote", "set-url", "origin", self.url)
                 os.rename(part, self.workdir)
-            ours = self._find(self.workdir, self._ref)
-            if ours and kept is not None:
-                self._git(self.workdir, "update-ref", name_work(kept), ours)
-                self._bring(tip)
-            elif ours and self._is_ahead(ours, tip):
-                # The last push failed: what was recorded here is the newest.
-                self._publish(ours)
-            elif ours != tip:
+            here = self._list(self.workdir)
+            for thread, fork in kept.items():
+                ours = here.pop(name_work(thread), "")
+                if ours:
+                    self._git(self.workdir, "update-ref", name_work(fork), ours)
+            # If the last push failed, what was recorded here is the newest.
+            for ref in shared:
+                if not self._is_ahead(ref, here.get(ref, ""), refs[ref]):
+                    self._git(self.workdir, "fetch", "-q", self._mirror, f"+{ref}:{ref}")
+            if not self._is_ahead(self._ref, here.get(self._ref, ""), tip):
                 self._bring(tip)
 
-    def publish(self) -> None:
-        ours = self._find(self.workdir, self._ref)
-        if ours and ours != self._find(self._mirror, self._ref):
-            with self._locked():
-                self._publish(ours)
+    def publish(self, family: Iterable[ThreadId]) -> None:
+        """Push what was recorded of the files of *family*."""
+        here, there = self._list(self.workdir), self._list(self._mirror)
+        names = [
+            ref for ref in map(name_work, family) if here.get(ref) not in {None, there.get(ref)}
+        ]
+        if not names:
+            return
+        with self._locked():
+            moved = {r: here[r] for r in names if self._is_ahead(r, here[r], there.get(r, ""))}
+            if moved:
+                self._push(moved)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -141,20 +171,24 @@ class Project(NamedTuple):
         with hold_lock(f"{self._mirror}.lock", wait=True):
             yield
 
-    def _is_ahead(self, ours: str, tip: str) -> bool:
-        self._git(self._mirror, "fetch", "-q", self.workdir, self._ref)
-        return ours != tip and not self._git(self._mirror, "rev-list", "-1", tip, f"^{ours}")
+    def _is_ahead(self, ref: str, ours: str, tip: str) -> bool:
+        """Return whether *ours*, the clone's *ref*, goes on from *tip*, or is it."""
+        if ours in {"", tip}:
+            return bool(ours)
+        self._git(self._mirror, "fetch", "-q", self.workdir, ref)
+        return not (tip and self._git(self._mirror, "rev-list", "-1", tip, f"^{ours}"))
 
-    def _publish(self, ours: str) -> None:
+    def _push(self, moved: Mapping[str, str]) -> None:
         """Push, then let the mirror know: a push that fails is tried again."""
-        self._git(self._mirror, "fetch", "-q", self.workdir, self._ref)
         try:
-            self._git(self._mirror, "push", "-q", self.url, f"{ours}:{self._ref}")
+            moves = [f"{oid}:{ref}" for ref, oid in moved.items()]
+            self._git(self._mirror, "push", "-q", self.url, *moves)
         except ProgramFailed as error:
             raise RemoteFailed(
                 parse_remote_url(self.url, relative_to="/"), error.message
             ) from error
-        self._git(self._mirror, "update-ref", self._ref, ours)
+        for ref, oid in moved.items():
+            self._git(self._mirror, "update-ref", ref, oid)
 
     def _begin(self, tip: str) -> None:
         """Let the ref begin at *tip*; that also tells whether the project takes it."""
@@ -194,15 +228,20 @@ class Project(NamedTuple):
             return self._git(self._mirror, "rev-parse", "--verify", f"{self.base}^{{commit}}")
         return ""
 
-    def _find(self, repository: str, ref: str) -> str:
-        return self._git(repository, "for-each-ref", "--format=%(objectname)", ref)
+    def _list(self, repository: str) -> dict[str, str]:
+        words = ("--format=%(refname) %(objectname)", name_work(ThreadId("")))
+        told = self._git(repository, "for-each-ref", *words).split()
+        return dict(zip(told[::2], told[1::2], strict=True))
 
     def _git(self, place: str, *words: str) -> str:
         ran = run_program(
             ["git", "-c", "core.hooksPath=/dev/null", *words], self.environ, cwd=place
         )
         if ran.status:
-            raise ProgramFailed("git", f"{words[0]} failed: {ran.last_line}")
+            # What follows is advice.
+            lines = ran.stderr.decode(errors="replace").splitlines()
+            said = next((each for each in lines if each.startswith("fatal: ")), ran.last_line)
+            raise ProgramFailed("git", f"{words[0]} failed: {said}")
         return ran.stdout.decode(errors="replace").strip()
 
 
@@ -247,11 +286,17 @@ def hold_shared_drive(
     shared.fetch()
     step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
     request = request._replace(step=step)
-    # Not after each step: it is pushed with what follows it, before the next agent.
-    watcher = watcher.then(shared.push)._replace(on_step=watcher.on_step)
+
+    def on_step(stepped: ThreadResult) -> None:
+        watcher.on_step(stepped)
+        # A step is pushed with what follows it, before the next agent; nothing follows these.
+        if stepped.thread != thread and stepped.status not in {"ready", "split"}:
+            shared.push()
+
+    pushing = watcher.then(shared.push)._replace(on_step=on_step)
     # The lock first: a claim of this clone is then known to be dead.
     with (
-        hold_drive(store, caller, request, watcher=watcher) as drive,
+        hold_drive(store, caller, request, watcher=pushing) as drive,
         shared.claimed(and_branches=not request.is_branch),
         cancellable(shared.cancelled),
     ):
@@ -269,6 +314,8 @@ class SharedDrive:
         self._remote = self._hub.remote.name
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
         self._follower: threading.Thread | None = None
+        self._keys: list[tuple[str, ...]] = []
+        """Those of the agents of branches, since the thread itself took a step."""
 
     @contextmanager
     def claimed(self, *, and_branches: bool) -> Iterator[None]:
@@ -290,7 +337,7 @@ class SharedDrive:
                         again = keeper.take(branch, on_look=lambda _refs: None)
                         taken.callback(keeper.release, again)
             if share.project is not None:
-                share.project.prepare(kept=kept)
+                share.project.prepare(with_branches(self._store, [self._thread]), kept=kept)
             self.push()
             try:
                 yield
@@ -329,7 +376,7 @@ class SharedDrive:
         """
         # First: a loss that comes now is to interrupt what goes on.
         self.cancelled.clear()
-        kept = self._follow()
+        kept = self._follow().get(self._thread)
         head = find_head(self._store, self._thread)
         if kept or head is None or head.archived or self._held.is_lost.is_set():
             raise _claim_lost(self._thread, self._remote, kept=kept)
@@ -339,6 +386,10 @@ class SharedDrive:
 
         def attended(turn: Turn) -> Played:
             self._held.role = turn.role
+            if turn.thread == self._thread:
+                self._keys.clear()
+            else:
+                self._keys.append(find_secrets(agent_environ(turn)))
             self.push()
             played = play(turn)
             with suppress(UwfError):
@@ -365,14 +416,30 @@ class SharedDrive:
             time.sleep(self._share.poll_s)
 
     def _push_once(self) -> None:
-        if find_head(self._store, self._thread) is None or not self._is_ahead():
+        seen, project = read_shared(self._store, self._hub.remote), self._share.project
+        family = with_branches(self._store, [self._thread], seen)
+        ours = read_shared(self._store).only(family)
+        if all(seen.find(kind, name) == oid for kind, name, oid in ours.rows()):
             return
-        if self._share.project is not None and os.path.isdir(self._share.project.workdir):
-            self._share.project.publish()
+        if project is not None and os.path.isdir(project.workdir):
+            # As after a step, a failure keeps nothing from going on.
+            with suppress(UwfError, OSError, ValueError):
+                self._record_files(project.workdir)
+            project.publish(family)
         pushed = push_remote(self._store, self._caller, self._remote, [self._thread])
         failure = pushed.failure()
         if failure is not None:
             raise failure
+
+    def _record_files(self, workdir: str) -> None:
+        """Record for the thread what its branches have left: only its own files are brought."""
+        if self._keys and self._store.config.get_flag(RECORD_FILES, default=True):
+            tip = read_snapshot(self._store, get_head(self._store, self._thread).commit)
+            choose_place(self._store, self._caller, tip, named=workdir)
+            found = find_chain(self._store, self._thread, self._caller.environ)
+            if found is not None:
+                secrets = Secrets(tuple(chain.from_iterable(self._keys)))
+                found.record("files of branches", tip.commit.oid, judge_by(secrets))
 
     def _on_look(self, refs: Mapping[str, Oid]) -> None:
         """Take over what moved the thread or a branch of it; an agent may be at work."""
@@ -407,27 +474,23 @@ class SharedDrive:
                     debug("6E3VJ0KD", "moved at the hub", thread=each)
                     self.cancelled.set()
 
-    def _is_ahead(self) -> bool:
-        """Return whether the clone has what the hub had not when it was last seen."""
-        seen = read_shared(self._store, self._hub.remote)
-        ours = read_shared(self._store).only(with_branches(self._store, [self._thread], seen))
-        return any(seen.find(kind, name) != oid for kind, name, oid in ours.rows())
-
     def fetch(self) -> Fetched:
         return fetch_remote(self._store, self._caller, self._remote, [self._thread])
 
-    def _follow(self) -> ThreadId | None:
-        """Fetch; in a cache keep what has diverged as a fork; return the fork of the thread."""
-        fetched, kept = self.fetch(), None
+    def _follow(self) -> dict[ThreadId, ThreadId]:
+        """Fetch; in a cache keep what has diverged as forks; return these."""
+        fetched = self.fetch()
+        kept: dict[ThreadId, ThreadId] = {}
         new_id = self._share.new_id
         if new_id is None:
-            if (failure := fetched.failure()) is not None:
+            # What the hub does not have yet is pushed.
+            if (failure := fetched._replace(missing=()).failure()) is not None:
                 raise failure
-            return None
+            return kept
         for each in fetched.of("diverged"):
             request = ForkRequest(each.thread, at=each.local)
             fork = fork_thread(self._store, self._caller, request, thread=new_id())
-            kept = fork.thread if each.thread == self._thread else kept
+            kept[each.thread] = fork.thread
         return kept
 
     def _join(self) -> bool:
@@ -531,12 +594,12 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
         os.makedirs(workdir, exist_ok=True)
     digest = hashlib.sha256(job.hub.encode()).hexdigest()[:16]
     path = os.path.join(folder, "hubs", f"{digest}.git")
-    store = create_store(path, environ=environ)
-    if not any(each.name == ORIGIN for each in list_remotes(store.config)):
-        # Another worker of this machine may do the same.
-        with suppress(Refused):
+    os.makedirs(folder, exist_ok=True)
+    # Another worker of this machine may do the same.
+    with hold_lock(os.path.join(folder, "hubs.lock"), wait=True):
+        store = create_store(path, environ=environ)
+        if not any(each.name == ORIGIN for each in list_remotes(store.config)):
             add_remote(store, ORIGIN, job.hub, cwd=os.getcwd())
-        store = open_store(path, environ=environ)
     return Worker(store, workdir, share)
 
 
