@@ -39,6 +39,7 @@ def command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     One row for each prompt, field of meta and content that contains TEXT, newest thread first; step
     0 is the prompt of the thread. A step that forks share is listed once, under the thread that
     took it. Rows are printed as they are found. What looks like a key in the environment is masked.
+    Steps that were taken back and failed attempts are not searched: `uwf thread read` shows them.
     """
     pattern = compile_pattern(
         text_argument(text, "the text"),

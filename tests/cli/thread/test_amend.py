@@ -75,14 +75,14 @@ def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(
     uwf.json("workflow", "put", uwf.file(DEMO + "agentOverrides: {checker: human}\n"))
     mine = uwf.agent('echo \'{"meta": {"text": "x", "ok": true}}\'')
     started = uwf("thread", "start", "demo", "-p", "x", "--agent", mine)
-    assert "note: checker is played as the workflow says; `--agent checker=CMD`" in started.err
+    assert "note: checker is left to its person or check; `--agent checker=CMD`" in started.err
     thread = json.loads(started.out)["thread"]
 
     amended = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
     again = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
 
     assert json.loads(amended.out)["agents"] == {"writer": f"{mine} -v"}
-    assert "note: checker is played as the workflow says" in amended.err
+    assert "note: checker is left to its person or check" in amended.err
     assert again.status == 1
     assert "a command for every role leaves checker" in again.err
     uwf.json("thread", "step", thread)

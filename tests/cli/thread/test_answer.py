@@ -1,9 +1,10 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.person import Person
+from agentkit.person import Seat
 from cli.program import Uwf
 
 GOOD = '{"ok": true}'
@@ -23,22 +24,11 @@ moderator:
   - {from: writer, to: $END}
 """
 
-Start = Callable[..., Person]
-
 
 @pytest.fixture
-def person(uwf: Uwf) -> Iterator[Start]:
+def person(uwf: Uwf, seat: Seat) -> Seat:
     """Start `uwf …` at a terminal."""
-    started: list[Person] = []
-
-    def start(*words: str, **environ: str) -> Person:
-        store = {"UWF_REPO": str(uwf.session.repo)}
-        started.append(Person("-m", "uwf_git", *words, cwd=uwf.place, **store, **environ))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.leave()
+    return partial(seat, "-m", "uwf_git", cwd=uwf.place, UWF_REPO=str(uwf.session.repo))
 
 
 def waiting(uwf: Uwf) -> str:
@@ -138,7 +128,7 @@ def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, 
     assert "agent" not in ran.err
 
 
-def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -> None:
+def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Seat) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
 
@@ -159,7 +149,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -
     assert (step["meta"], step["content"]) == ({"ok": True}, "I read it.")
 
 
-def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> None:
+def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Seat) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
     me.answer("> ", "y")
@@ -170,7 +160,7 @@ def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Start) -> Non
     assert uwf.json("thread", "show", thread)["status"] == "waiting"
 
 
-def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Start) -> None:
+def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Seat) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
     me.answer("> ", "y")
@@ -187,7 +177,7 @@ def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Start) ->
     assert newest(uwf, thread)["meta"] == {"ok": False}
 
 
-def test_question_of_others_cannot_write_on_the_terminal(uwf: Uwf, person: Start) -> None:
+def test_question_of_others_cannot_write_on_the_terminal(uwf: Uwf, person: Seat) -> None:
     uwf.json("workflow", "put", uwf.file(HOSTILE))
     start = ("thread", "start", "demo", "-p", "Do\x1b[31m it.", "--agent", "human")
     thread, waiting = (uwf.json(*start)["thread"] for _ in range(2))

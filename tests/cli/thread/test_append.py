@@ -9,8 +9,7 @@ root: {type: parallel, id: checks, nodes: [{type: agent, agentId: one, output: s
 
 
 def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
-    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
-    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
+    thread = uwf.begun("nobody", workflow=FLOW)
     loop = uwf.file("- type: loop\n  nodes: [{type: agent, agentId: two}]\n", name="loop.yaml")
     branch = uwf.file("nodes:\n  - {type: agent, agentId: too, output: said}\n", name="b.yaml")
 

@@ -25,17 +25,15 @@ root:
 """
 
 
-def split(uwf: Uwf, script: str) -> str:
+def split(uwf: Uwf, script: str = "echo done", *, flow: str = CHECKS) -> str:
     """Start a thread of CHECKS, and have it split."""
-    agent = uwf.agent(script)
-    uwf.json("workflow", "put", uwf.file(CHECKS, name="checks.yaml"))
-    thread = str(uwf.json("thread", "start", "checks", "--agent", agent)["thread"])
+    thread = uwf.begun(uwf.agent(script), workflow=flow)
     uwf.json("thread", "step", thread)
     return thread
 
 
 def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
+    thread = split(uwf)
     environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "60"}
     screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
     uwf("thread", "patch", thread, '{"a": 1}', "-m", "word " * 20)
@@ -52,6 +50,14 @@ def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf
     assert not any(each in stepped for each in begun)
 
 
+def test_a_fork_of_a_branch_says_that_the_limits_above_do_not_hold_for_it(uwf: Uwf) -> None:
+    thread = split(uwf, flow=f"{CHECKS}config: {{maxSteps: 9}}\n")
+    _store, (branch, _) = begun_branches(uwf, thread)
+
+    assert f"the limits of thread {thread} do not hold" in uwf("thread", "fork", branch).err
+    assert "limits" not in uwf("thread", "fork", thread).err
+
+
 def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
     """Begin the branches of a thread; return their store, and them."""
     store = open_store(str(uwf.session.repo), environ=uwf.session.environ)
@@ -60,7 +66,7 @@ def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
 
 
 def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
+    thread = split(uwf)
     store, (first, second) = begun_branches(uwf, thread)
 
     with lock_thread(store, first, since_ms=0):
@@ -77,10 +83,7 @@ def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf) -> Non
 
 def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     broken = CHECKS.replace("agentId: tester", 'agentId: tester, input: "${state.x.y}"')
-    uwf.json("workflow", "put", uwf.file(broken, name="checks.yaml"))
-    agent = uwf.agent("echo done")
-    thread = str(uwf.json("thread", "start", "checks", "--agent", agent)["thread"])
-    uwf.json("thread", "step", thread)
+    thread = split(uwf, flow=broken)
 
     ran = uwf("thread", "step", thread)
 
@@ -97,7 +100,7 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
 
 
 def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
+    thread = split(uwf)
     uwf.json("thread", "step", thread, "--agent", "human")
 
     ran = uwf("thread", "step", thread)
@@ -142,18 +145,17 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
     ran = uwf("run", path, "--agent", uwf.agent("echo done"), *words)
 
     assert ran.status == 0, ran.err
-    told = re.sub(r"\d+\.\d s", "… s", ran.err)
-    for line in (
-        "split: quality into 2",
+    told = re.sub(r"\d+\.\d s", "… s", ran.err).splitlines()
+    assert told[1] == "split: quality into 2"
+    assert sorted(told[2:4]) == [
         "0 reviewer: step 1 reviewer: done (… s)",
         "1 tester: step 1 tester: done (… s)",
-        "step 1 quality: 2 completed",
-    ):
-        assert line in told.splitlines(), told
+    ]
+    assert told[4] == "step 1 quality: 2 completed"
 
 
 def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
+    thread = split(uwf)
 
     def steps(*words: str) -> list[str]:
         ran = uwf("thread", "show", thread, *words, "--format", "text")
@@ -173,7 +175,7 @@ def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
 
 
 def test_at_names_the_thread_and_not_its_branches(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
+    thread = split(uwf)
     uwf.json("thread", "step", thread)
 
     assert uwf.json("thread", "show", "@")["thread"] == thread

@@ -2,27 +2,16 @@
 
 import re
 import threading
-from pathlib import Path
 
 import pytest
 from cli.program import Uwf
 from cli.terminal import Terminal
+from cli.thread.test_branches import CHECKS
 from cli.thread.test_progress import terminal
 
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
 
 __all__ = ["terminal"]
-
-FLOW = """\
-name: both
-description: Two at once.
-root:
-  type: parallel
-  name: checks
-  nodes:
-    - {type: agent, agentId: reviewer}
-    - {type: agent, agentId: tester}
-"""
 
 # Each waits until the other has begun, so that both are at work at once.
 AGENT = """
@@ -34,24 +23,10 @@ echo "{\\"meta\\": {\\"$UWF_ROLE\\": 1}, \\"content\\": \\"$UWF_ROLE is content\
 """
 
 
-def run(uwf: Uwf, *words: str, agent: str = AGENT, flow: str = FLOW) -> str:
-    Path(uwf.place, "both.yaml").write_text(flow)
-    given = ("--agent", uwf.agent(agent), *words)
-    ran = uwf("run", str(Path(uwf.place, "both.yaml")), "-p", "x", *given)
+def run(uwf: Uwf, *words: str, agent: str = AGENT, flow: str = CHECKS) -> str:
+    ran = uwf("run", uwf.file(flow), "-p", "x", "--agent", uwf.agent(agent), *words)
     assert ran.status == 0, ran.err
     return ran.err
-
-
-def test_lines_say_which_branch_a_step_is_of(uwf: Uwf) -> None:
-    told = run(uwf)
-
-    lines = [re.sub(r" \(\d+\.\d s\)", "", line) for line in told.splitlines()]
-    assert lines[1] == "split: checks into 2"
-    assert sorted(lines[2:4]) == [
-        "0 reviewer: step 1 reviewer: reviewer is content",
-        "1 tester: step 1 tester: tester is content",
-    ]
-    assert lines[4] == "step 1 checks: 2 completed"
 
 
 FAILS = """
@@ -61,7 +36,7 @@ echo '{"meta": {}, "content": "fine"}'
 
 
 def test_branch_that_is_given_up_is_named_with_its_error(uwf: Uwf) -> None:
-    flow = FLOW.replace("  nodes:", "  onError: continue\n  nodes:")
+    flow = CHECKS.replace("  nodes:", "  onError: continue\n  nodes:")
     lines = run(uwf, agent=FAILS, flow=flow).splitlines()
 
     said = r"1 tester: tester failed \(.*\): exit status 7: no compiler; given up, and .* goes on"
@@ -72,10 +47,17 @@ def test_branch_that_is_given_up_is_named_with_its_error(uwf: Uwf) -> None:
     assert "given up  1 tester: exit status 7: no compiler" in shown.splitlines()
 
 
+def test_branch_that_waits_for_a_limit_is_named(uwf: Uwf) -> None:
+    limit = """printf '{"kind": "limit", "resetAt": 1}' > "$UWF_STEP_DIR/failure.json"; exit 1"""
+    once = f'if [ "$UWF_ROLE$UWF_ATTEMPT" = tester1 ]; then {limit}; fi; echo done'
+    lines = run(uwf, "--wait", agent=once).splitlines()
+
+    assert "1 tester: tester waits until 1970-01-01 00:00:00 UTC: its agent hit a limit" in lines
+
+
 def test_branch_that_fails_leaves_a_line_at_a_terminal(terminal: Uwf) -> None:
-    file = Path(terminal.place, "both.yaml")
-    file.write_text(FLOW)
-    ran = terminal("run", str(file), "-p", "x", "--agent", terminal.agent(FAILS))
+    file = terminal.file(CHECKS)
+    ran = terminal("run", file, "-p", "x", "--agent", terminal.agent(FAILS))
 
     assert ran.status == 3
     seen = Terminal(100, 24)
@@ -111,7 +93,7 @@ def test_what_a_listener_did_wrong_is_noted_above_the_lines(terminal: Uwf) -> No
     terminal.json("config", "set", "uwf.onEvent", terminal.agent("exit 1", name="listener"))
 
     # The tester ends while two others are at work.
-    flow = FLOW + "    - {type: agent, agentId: editor}\n"
+    flow = CHECKS + "    - {type: agent, agentId: editor}\n"
     agent = AGENT.replace("sleep 0.3", "[ $UWF_ROLE = tester ] || sleep 0.6")
     told = run(terminal, agent=agent, flow=flow)
 

@@ -1,7 +1,3 @@
-import subprocess
-import sys
-
-import pytest
 from cli.program import Uwf
 from store.loose import lose
 
@@ -38,9 +34,3 @@ def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
     assert "This thread is damaged." in ran.out
     assert f"error: the report of thread {thread} is not whole: commit {commit}" in ran.err
     assert f"`uwf verify {thread}`" in ran.err
-
-
-@pytest.mark.parametrize("module", ["uwf_git.cli.thread.report", "uwf_git.cli.thread.read"])
-def test_the_parser_of_markdown_is_imported_for_a_report_alone(module: str) -> None:
-    script = f"import sys, {module}; sys.exit('markdown_it' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

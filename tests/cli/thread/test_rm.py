@@ -53,9 +53,7 @@ def test_person_is_asked_once_for_all(
 def test_person_is_told_how_many_branches_go_along(
     uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uwf.json("workflow", "put", uwf.file(CHECKS, name="checks.yaml"))
-    told = uwf.json("thread", "start", "checks", "-p", "Do it.", "--agent", uwf.agent())
-    thread = str(told["thread"])
+    thread = uwf.begun(workflow=CHECKS)
     for _ in range(3):
         uwf.json("thread", "step", thread)
     uwf.json("thread", "kill", thread)

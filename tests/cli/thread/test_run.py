@@ -121,8 +121,7 @@ def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
 
 def test_thread_without_a_next_role_is_told_and_is_exit_1(uwf: Uwf) -> None:
     stuck = DEMO.replace("to: checker}", "to: checker, condition: meta.text > 3}")
-    uwf.json("workflow", "put", uwf.file(stuck, name="demo.yaml"))
-    thread = uwf.json("thread", "start", "demo", "--agent", uwf.agent(), "-p", "Do it.")["thread"]
+    thread = uwf.begun(workflow=stuck)
     uwf.json("thread", "step", thread)
 
     ran = uwf("thread", "wait", thread)

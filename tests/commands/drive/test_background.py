@@ -11,9 +11,7 @@ from commands.flows import CHECKS, plays
 from commands.world import World, fails
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.drive.background import Driver, DriverRequest, start_driver
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
@@ -80,11 +78,10 @@ def test_mistakes_are_reported_before_a_start(world: World) -> None:
     thread = begun(world)
     with refuses("no-such-role"):
         start(world, thread, until="nobody")
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     with pytest.raises(ThreadNotReady, match="has failed"):
         start(world, thread)
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     with pytest.raises(ThreadNotActive):
         start(world, thread)
 
@@ -94,8 +91,7 @@ def test_mistakes_are_reported_before_a_start(world: World) -> None:
 def test_thread_that_waits_for_a_limit_is_driven_if_the_driver_sleeps(world: World) -> None:
     thread = begun(world)
     until = int(time.time() * 1000) + 10**8
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(kind="usage-limit", left=StepFiles(reset_at=until)))
+    world.fail(thread, fails(kind="usage-limit", left=StepFiles(reset_at=until)))
     with pytest.raises(ThreadNotReady, match="waits until"):
         start(world, thread)
 

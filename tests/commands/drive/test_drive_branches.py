@@ -3,13 +3,13 @@
 import threading
 
 import pytest
-from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.flow_runs import branches, drive, log, script
+from commands.flows import CHECKS
 from commands.world import World, fails, replied
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.turn.branches import ThreadNotReady
+from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
@@ -55,9 +55,9 @@ def test_the_most_steps_of_a_thread_are_kept_by_agents_at_once(world: World) -> 
     driven, done = drive(world, thread, play, jobs=4)
 
     assert (driven.stopped, len(done)) == ("limit", 3)
-    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": None}))
+    world.amend(thread, limits={"maxSteps": None})
     assert drive(world, thread, script(), jobs=4)[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_failed_try_leaves_room_for_another_step(world: World) -> None:
@@ -97,12 +97,12 @@ def test_a_branch_that_waits_between_tries_is_woken_by_a_pause(world: World) -> 
 
     def sleep(_seconds: float) -> None:
         if world.snapshot(thread).record.status == "split":
-            pause_thread(world.store, world.caller, thread)
+            world.pause(thread)
 
     driven, _ = drive(world, thread, fails(), sleep=sleep)
 
     assert (driven.stopped, driven.last.status) == ("paused", "paused")
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     assert drive(world, thread, script())[0].stopped == "end"
 
 
@@ -143,6 +143,45 @@ def test_a_loser_that_waits_for_a_person_holds_nobody(world: World) -> None:
     driven, done = drive(world, thread, script())
 
     assert (driven.stopped, done[-1]) == ("end", "parallel: 1 completed, 1 killed")
+
+
+def test_a_loser_that_fails_holds_nobody(world: World) -> None:
+    thread = world.begun(RACE % "{type: agent, agentId: one}")
+
+    def play(turn: Turn) -> Played:
+        return replied({}) if turn.role == "three" else fails()(turn)
+
+    driven, done = drive(world, thread, play)
+
+    assert (driven.stopped, done) == ("end", ["three", "three", "parallel: 1 completed, 1 killed"])
+
+
+def test_a_drive_that_has_taken_steps_stops_where_a_person_was_waited_for(world: World) -> None:
+    thread = world.begun(wide(2, passes=2) + "agentOverrides: {w0: human}\n")
+    assert drive(world, thread, script(), until="w1")[0].stopped == "until"
+
+    driven, done = drive(world, thread, script())
+
+    assert (driven.stopped, driven.steps, done) == ("waiting", 1, ["w1"])
+    assert driven.waiting is not None
+    with pytest.raises(ThreadNotReady, match="waits for a person"):
+        drive(world, thread, script())
+
+
+def test_branches_at_a_limit_end_a_drive_that_does_nothing(world: World) -> None:
+    thread = world.begun(wide(2, passes=2) + "config: {maxSteps: 1}\n")
+    assert drive(world, thread, script())[0].stopped == "limit"
+    with pytest.raises(LimitReached):
+        drive(world, thread, script())
+
+
+def test_an_agent_is_named_for_a_role_that_a_branch_is_at(world: World) -> None:
+    thread = world.begun(CHECKS)
+    for _ in range(2):
+        world.step(thread, script())
+    with refuses("role-not-next", match="closer is not next .* turn of reviewer, tester"):
+        world.step(thread, script(), agents=("closer=nobody",))
+    assert len(world.step(thread, script(), agents=("tester=nobody",)).branches) == 2
 
 
 def test_branches_that_wait_for_a_person_end_every_drive(world: World) -> None:

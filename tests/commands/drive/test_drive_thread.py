@@ -7,7 +7,6 @@ import pytest
 from commands.world import World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.branches import ThreadNotReady
@@ -36,7 +35,7 @@ class Drives:
         watcher = Watcher(
             self.steps.append,
             lambda _failure, seconds: self.retries.append(seconds),
-            self.waits.append,
+            lambda _thread, waiting: self.waits.append(waiting),
         )
         step = StepRequest(thread, play, asked.pop("choice", Choice()))
         request = DriveRequest(step, sleep=self.sleep, **asked)
@@ -61,8 +60,7 @@ def drive(world: World) -> Drives:
 
 def allow_retries(world: World, retries: int, backoff: str = "1") -> None:
     set_config(f"{world.store.path}/config", "uwf.retries", str(retries))
-    set_config(f"{world.store.path}/config", "uwf.backoff", backoff)
-    world.reopen()
+    world.configure("uwf.backoff", backoff)
 
 
 def in_turn(*players: Player) -> Player:
@@ -109,7 +107,7 @@ def test_failure_is_tried_again_after_a_wait_that_grows(world: World, drive: Dri
 def test_pause_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives) -> None:
     allow_retries(world, 3, backoff="100")
     thread = world.begun()
-    drive.while_asleep = lambda: pause_thread(world.store, world.caller, thread, reason="lunch")
+    drive.while_asleep = lambda: world.pause(thread, reason="lunch")
 
     driven = drive(thread, fails())
 
@@ -136,7 +134,7 @@ def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
     thread = world.begun()
 
     def play(_turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread, reason="lunch")
+        world.pause(thread, reason="lunch")
         return fails("it was stopped: lunch", kind="interrupted", is_stopped=True)(_turn)
 
     driven = drive(thread, play, max_steps=max_steps)
@@ -151,7 +149,7 @@ def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive
     thread = world.begun()
 
     def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
+        world.pause(thread)
         return fails()(turn)
 
     assert drive(thread, play).stopped == "paused"
@@ -176,8 +174,8 @@ def test_turns_that_are_stopped_count_as_steps_of_the_drive(world: World, drive:
     thread = world.begun()
 
     def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
-        resume_thread(world.store, world.caller, thread)
+        world.pause(thread)
+        world.resume(thread)
         return fails("it was stopped", kind="interrupted", is_stopped=True)(turn)
 
     driven = drive(thread, in_turn(content_player, play), max_steps=2)
@@ -202,7 +200,7 @@ def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
     world.put()
     thread = world.start("writer=nobody", "checker=human")
 
-    driven = drive(thread)
+    driven = drive(thread, choice=Choice(("mine",)))
 
     assert (driven.stopped, driven.steps) == ("waiting", 1)
     assert (driven.last.status, driven.waiting) == ("waiting", Waiting("checker"))
@@ -234,7 +232,7 @@ def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, driv
 def test_pause_ends_a_wait_for_a_limit(world: World, drive: Drives) -> None:
     until = world.caller.now_ms() + 10**12
     thread = drive(world.begun(), limited(until)).last.thread
-    drive.while_asleep = lambda: pause_thread(world.store, world.caller, thread)
+    drive.while_asleep = lambda: world.pause(thread)
 
     assert drive(thread, wait=True).stopped == "paused"
 

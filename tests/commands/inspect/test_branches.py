@@ -11,7 +11,6 @@ from commands.world import DEMO, World, fails, replied
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import (
     Candidate,
     ListRequest,
@@ -86,7 +85,7 @@ def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World, con
     thread = split_of(world, CHECKS + config)
     world.step(thread, script())
     broken, other = branch_of(world, thread, 0), branch_of(world, thread, 1)
-    lose(world.store, world.snapshot(broken).commit.oid)
+    lose(world.store, world.tip(broken))
     world.reopen()
 
     shown = show_thread(world.store, thread)
@@ -104,7 +103,7 @@ def test_a_branch_that_cannot_be_read_is_shown_with_the_others(world: World, con
 def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:
     thread = split_of(world)
     world.step(thread, script())
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
 
     document = show_thread(world.store, branch_of(world, thread, 1))
 
@@ -119,7 +118,7 @@ def test_what_holds_a_branch_of_branches_is_told_of_the_thread(world: World) -> 
     for _ in range(4):
         world.step(thread, play)
     first, second = (branch_of(world, thread, number) for number in range(2))
-    pause_thread(world.store, world.caller, second)
+    world.pause(second)
 
     held = show_thread(world.store, thread)["heldBy"]
     told = advise(world.store, world.snapshot(thread), NextMove())
@@ -218,8 +217,8 @@ def test_lately_ended_ones_are_found_by_their_end(world: World) -> None:
     # Of the time of the clock; other ids of tests are a year older.
     world.new_id = lambda: ThreadId("01K742SG000000000000000001")
     ended = world.begun()
-    kill_thread(world.store, world.caller, old)
-    kill_thread(world.store, world.caller, ended)
+    world.kill(old)
+    world.kill(ended)
     end_ms = list_thread_rows(world.store, ListRequest(archived=True))[0]["lastUpdateTime"]
 
     def found(after_ms: int) -> list[str]:

@@ -11,8 +11,6 @@ from commands.world import World
 
 from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.model.names import ThreadId
 
 ANSWERS = {
@@ -86,11 +84,10 @@ def test_a_fork_tells_the_branches_of_a_thread_that_was_removed(world: World) ->
     thread = world.begun(NESTED)
     drive(world, thread, script(reader="read", one="deep inside", other={"b": 1}))
     before = headings(world, thread)
-    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+    fork = world.fork(thread)
     assert found(world, "deep inside") == [("one", "content")] * 2
 
-    for each in plan_removals(world.store, [thread]):
-        remove_thread(world.store, world.caller, each)
+    world.remove(thread)
     world.reopen()
 
     assert [each for each in before if each.startswith("Branch")] == [

@@ -13,7 +13,7 @@ from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.thread.show import _text
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import (
     find_begun,
     find_wait,
@@ -28,7 +28,7 @@ from uwf_git.commands.inspect.context import (
 from uwf_git.commands.inspect.graph import picture_thread, view_report
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
@@ -75,9 +75,8 @@ def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> Non
         return content_player(turn)._replace(started_ms=now_ms - 1)
 
     first = world.step(thread, play)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("no key"))
-    tried = world.snapshot(thread).commit.oid
+    world.fail(thread, fails("no key"))
+    tried = world.tip(thread)
     world.step(thread)
     world.step(thread)
     head = get_head(world.store, thread)
@@ -165,6 +164,15 @@ def test_item_has_its_input_and_the_item(world: World) -> None:
     assert "You work in a branch" in prompt
 
 
+def test_fork_of_a_branch_works_in_no_branch(world: World) -> None:
+    thread = world.begun(ITEMS)
+    world.step(thread)
+    branch = begin_branch(world.store, world.snapshot(thread), 0)
+    for each, is_branch in ((branch, True), (world.fork(branch), False)):
+        prompt = render_prompt(get_context(world.store, each))
+        assert ("You work in a branch" in prompt) is is_branch
+
+
 def test_branch_has_the_steps_before_its_split(world: World) -> None:
     thread = world.begun(CHECKS)
     seen = Seen(coder="x = 1", builder="built")
@@ -223,7 +231,7 @@ def test_agent_keeps_its_place_when_the_route_changes_meanwhile(world: World) ->
 
     def play(turn: Turn) -> Played:
         turn.run_dir.begin(describe_turn(turn))
-        patch_thread(world.store, world.caller, thread, {"ok": True})
+        world.patch(thread, {"ok": True})
         given.append(get_context(world.store, thread, role=turn.role))
         return replied({})
 
@@ -262,7 +270,7 @@ def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
 
     with pytest.raises(EngineDied):
         world.step(thread, play)
-    patch_thread(world.store, world.caller, thread, {"file": "b.json"})
+    world.patch(thread, {"file": "b.json"})
 
     def file_of(role: str) -> object:
         return get_context(world.store, thread, role=role)["role"]["outputFile"]
@@ -309,9 +317,9 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
 def test_wait_began_before_the_thread_was_steered(world: World) -> None:
     thread = waiting(world)
     asked = world.snapshot(thread).commit.time_s * 1000
-    patch_thread(world.store, world.caller, thread, {"a": 1})
-    pause_thread(world.store, world.caller, thread)
-    resume_thread(world.store, world.caller, thread)
+    world.patch(thread, {"a": 1})
+    world.pause(thread)
+    world.resume(thread)
     snapshot = world.snapshot(thread)
 
     assert snapshot.commit.time_s * 1000 > asked
@@ -322,8 +330,7 @@ def test_wait_began_before_the_thread_was_steered(world: World) -> None:
 
 def test_thread_that_waits_for_a_limit_has_no_question(world: World) -> None:
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("limit", left=StepFiles(reset_at=UNTIL_MS)))
+    world.fail(thread, fails("limit", left=StepFiles(reset_at=UNTIL_MS)))
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
 

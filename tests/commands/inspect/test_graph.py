@@ -7,12 +7,11 @@ import pytest
 from commands.flow_runs import drive, script
 from commands.inspect.test_branches import split_of
 from commands.step.test_record_turn import CHECKS
-from commands.world import World, fails, says
+from commands.world import World, says
 from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
 from web.stories import TASK, tell_work
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.graph import (
     ThreadReport,
     picture_thread,
@@ -20,7 +19,6 @@ from uwf_git.commands.inspect.graph import (
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.story import find_problems
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
 from uwf_git.model.builtin import find_reference
@@ -84,7 +82,7 @@ def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> No
     split = world.snapshot(thread).get_present().split
     assert split is not None
     left, right = (child.thread for child in split.children)
-    kill_thread(world.store, world.caller, left, reason="no paper")
+    world.kill(left, reason="no paper")
     world.step(right, says({"said": 1}))
     world.step(thread, says({}))
     assert world.snapshot(thread).record.event == "join"
@@ -102,8 +100,7 @@ def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: Worl
     world.step(thread, says({}))
     split = world.snapshot(thread).get_present().split
     assert split is not None
-    with pytest.raises(TurnFailed):
-        world.step(split.children[3].thread, fails())
+    world.fail(split.children[3].thread)
     world.step(split.children[5].thread, says({}))
 
     subject = picture_thread(world.store, thread)

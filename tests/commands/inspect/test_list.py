@@ -12,7 +12,6 @@ from commands.world import DEMO, World
 from refusing import refuses
 from store.loose import loose_file, loosen
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.model.names import ThreadId
@@ -35,7 +34,7 @@ def three(world: World) -> list[ThreadId]:
     world.put()
     world.put(DEMO.replace("name: demo", "name: other"))
     threads = [world.start(), world.start(workflow="other"), world.start()]
-    kill_thread(world.store, world.caller, threads[1])
+    world.kill(threads[1])
     return threads
 
 

@@ -15,11 +15,8 @@ from commands.world import World
 from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import lock_drive
@@ -142,7 +139,7 @@ def test_log_of_the_background_driver_is_kept_when_it_has_ended(world: World) ->
     thread = world.begun()
     driver_says(world, thread, "step 1\nerror: no key\n")
     world.step(thread)
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     assert told(world, thread[:26].lower()) == ["background: step 1", "background: error: no key"]
 
@@ -169,11 +166,9 @@ def test_last_lines_are_counted_over_all_logs(
 
 
 def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> None:
-    set_config(f"{world.store.path}/config", "uwf.retries", "2")
-    world.reopen()
+    world.configure("uwf.retries", "2")
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
-    with pytest.raises(TurnFailed):
-        world.step(thread, agent_player(None))
+    world.fail(thread, agent_player(None))
 
     pieces = list(read_logs(world.store, LogRequest(thread)))
     assert [piece for piece in pieces if piece.lines] == [
@@ -181,8 +176,7 @@ def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> 
     ]
     assert told(world, thread, 2) == ["writer,: two", "writer,: three"]
     assert told(world, thread, 0) == []
-    with pytest.raises(TurnFailed):
-        world.step(thread, agent_player(None), command=world.program("exit 7", name="silent"))
+    world.fail(thread, agent_player(None), command=world.program("exit 7", name="silent"))
     world.step(thread, agent_player(None), command=world.program(ANSWER, name="good"))
     # The step succeeded; the only log is still that of the failure that logged something.
     assert len(told(world, thread)) == 3
@@ -300,8 +294,7 @@ def test_following_a_thread_at_rest_shows_its_log_and_ends(world: World) -> None
 
 def test_following_a_failed_thread_shows_the_failure_and_ends(world: World) -> None:
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
-    with pytest.raises(TurnFailed):
-        world.step(thread, agent_player(None))
+    world.fail(thread, agent_player(None))
 
     assert Following(world, thread, 1).end() == ["writer,: three"]
 
@@ -311,7 +304,7 @@ def test_following_ends_when_the_thread_is_paused_at_work(world: World, slow: Th
     following = Following(world, slow)
     following.wait_for("writer: writer is thinking")
 
-    pause_thread(world.store, world.caller, slow, now=True)
+    world.pause(slow, now=True)
 
     assert following.end() == ["writer: writer is thinking"]
     end(engine)
@@ -376,7 +369,6 @@ def test_store_in_memory_has_the_logs_of_attempts(world: World) -> None:
     world.reopen()
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
     assert told(world, thread) == []
-    with pytest.raises(TurnFailed):
-        world.step(thread, agent_player(None))
+    world.fail(thread, agent_player(None))
 
     assert len(told(world, thread)) == 3

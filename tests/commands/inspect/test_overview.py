@@ -14,12 +14,9 @@ from commands.world import World, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -37,11 +34,10 @@ def listed(world: World, overview: Overview, **wanted: Any) -> list[str]:
 
 def test_what_needs_a_person_comes_first(world: World, overview: Overview) -> None:
     failed, ready = world.begun(), world.start()
-    with pytest.raises(TurnFailed):
-        world.step(failed, fails("correct-Horse-battery-7 was wrong"))
+    world.fail(failed, fails("correct-Horse-battery-7 was wrong"))
     waiting = tell_waiting(world)
     ended = world.start()
-    kill_thread(world.store, world.caller, ended, reason="")
+    world.kill(ended, reason="")
 
     seen = overview.read(world.store, Wanted(show="all"))
 
@@ -59,7 +55,7 @@ def test_what_needs_a_person_comes_first(world: World, overview: Overview) -> No
 def test_branch_is_a_row_until_its_trunk_is_here(world: World, overview: Overview) -> None:
     trunk = split_of(world)
     branches = [branch_of(world, trunk, number) for number in range(2)]
-    ref, tip = f"refs/threads/{trunk}", world.snapshot(trunk).commit.oid
+    ref, tip = f"refs/threads/{trunk}", world.tip(trunk)
     for branch in branches:
         world.step(branch, lambda _turn: replied({}))
     world.store.refs.delete(ref, seen=tip)
@@ -75,7 +71,7 @@ def test_pages_have_every_thread_once(
     world.put()
     threads = [world.start() for _ in range(7)]
     for ended in threads[:3]:
-        kill_thread(world.store, world.caller, ended, reason="")
+        world.kill(ended, reason="")
     expected = [*reversed(threads[3:]), *reversed(threads[:3])]
 
     for most in (1, 2, 3, 4, 7):
@@ -186,8 +182,7 @@ def test_those_at_work_come_first_then_those_that_need_somebody(world: World) ->
     ready, failed, at_work = world.begun(), world.begun(), world.begun()
     waiting = world.start("human")
     world.step(waiting)
-    with pytest.raises(TurnFailed):
-        world.step(failed, fails())
+    world.fail(failed)
     watch = watching(world)
     with lock_thread(world.store, at_work, since_ms=1) as lock:
         lock.say("writer")
@@ -205,11 +200,11 @@ def test_those_at_work_come_first_then_those_that_need_somebody(world: World) ->
 def test_ended_threads_are_those_of_a_day_and_removed_ones_are_gone(world: World) -> None:
     add_crowd(world.store, size=3)
     thread = world.begun()
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     watch = watching(world)
 
     assert changed(watch) == [(thread, "killed")]
-    remove_thread(world.store, world.caller, plan_removals(world.store, [thread])[0])
+    world.remove(thread)
     assert changed(watch) == []
     assert shown(watch) == []
 
@@ -232,9 +227,9 @@ def test_named_threads_have_their_branches_and_are_over_when_they_have_ended(
     assert shown(all_of_them) == [(thread, "split"), (other, "ready")]
     assert all_of_them.count() == {"failed": 1, "ready": 1}
     assert not watch.is_over
-    kill_thread(world.store, world.caller, branches[1])
+    world.kill(branches[1])
     assert (branches[1], "killed") in changed(watching(world, thread))
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     watch.look()
     assert watch.is_over
 
@@ -256,8 +251,7 @@ def test_branches_at_work_are_told_of_their_thread(world: World) -> None:
 
 def test_work_is_role_attempt_log_and_usage(world: World) -> None:
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     watch = watching(world)
     watch.look()
     base = begin_turn(world, thread)

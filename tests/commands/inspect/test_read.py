@@ -8,17 +8,9 @@ from commands.inspect.test_shared_step import fork
 from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    retry_thread,
-)
 from uwf_git.commands.inspect.read import diff_threads, render_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.objects.objects import get_tree
@@ -35,9 +27,8 @@ def timeless(told: str) -> str:
 def test_thread_is_shown_from_task_to_end(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
-    retry_thread(world.store, world.caller, thread, hint="The key is in `.env`.")
+    world.fail(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
+    world.retry(thread, hint="The key is in `.env`.")
     world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
     world.step(thread)
     workflow = world.snapshot(thread).record.workflow
@@ -73,14 +64,13 @@ def test_thread_is_shown_from_task_to_end(world: World) -> None:
 def test_hostile_text_stays_where_it_was_said(world: World) -> None:
     thread = world.start(workflow=world.put().workflow, prompt=HOSTILE)
     world.step(thread, says({"text": HOSTILE, HOSTILE: [HOSTILE]}, HOSTILE))
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(HOSTILE, stdout=HOSTILE.encode(), stderr=HOSTILE.encode()))
-    retry_thread(world.store, world.caller, thread, hint=HOSTILE)
-    pause_thread(world.store, world.caller, thread, reason=HOSTILE)
-    patch_thread(world.store, world.caller, thread, {HOSTILE: HOSTILE}, reason=HOSTILE)
-    resume_thread(world.store, world.caller, thread, reason=HOSTILE)
+    world.fail(thread, fails(HOSTILE, stdout=HOSTILE.encode(), stderr=HOSTILE.encode()))
+    world.retry(thread, hint=HOSTILE)
+    world.pause(thread, reason=HOSTILE)
+    world.patch(thread, {HOSTILE: HOSTILE}, reason=HOSTILE)
+    world.resume(thread, reason=HOSTILE)
     world.step(thread, says({"ok": True}, HOSTILE.replace("\n", "\r")))
-    kill_thread(world.store, world.caller, thread, reason=HOSTILE)
+    world.kill(thread, reason=HOSTILE)
 
     told = read_thread(world.store, thread)
 
@@ -117,7 +107,7 @@ def spoil(world: World, oid: str) -> None:
 
 def test_damaged_history_is_raised(world: World) -> None:
     thread = world.begun()
-    start = world.snapshot(thread).commit.oid
+    start = world.tip(thread)
     world.step(thread)
     spoil(world, start)
 
@@ -127,7 +117,7 @@ def test_damaged_history_is_raised(world: World) -> None:
 
 def test_events_before_last_are_not_read(world: World) -> None:
     thread = world.begun()
-    start = world.snapshot(thread).commit.oid
+    start = world.tip(thread)
     world.step(thread)
     world.step(thread)
     spoil(world, start)
@@ -188,14 +178,13 @@ def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId,
 def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
     """Take a step that first fails some times; return its node."""
     for _ in range(failures):
-        with pytest.raises(TurnFailed):
-            world.step(thread, fails())
+        world.fail(thread)
     return world.step(thread).head
 
 
 def counts(world: World, thread: ThreadId) -> list[tuple[NodeHash, int]]:
     """Return the steps with their failed attempts, newest first: also those taken back."""
-    history = walk_history(world.store, world.snapshot(thread).commit.oid, through_forks=True)
+    history = walk_history(world.store, world.tip(thread), through_forks=True)
     return [(step.record.node, count) for step, count in count_failed(history)]
 
 
@@ -203,7 +192,7 @@ def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
     thread = world.begun()
     step_after(world, thread, 2)
     step_after(world, thread, 1)
-    tip = world.snapshot(thread).commit.oid
+    tip = world.tip(thread)
 
     assert count_failed_by_role(world.store, tip, most=7) == {"writer": 2, "checker": 1}
     assert count_failed_by_role(world.store, tip, most=6) == {}

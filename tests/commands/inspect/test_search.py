@@ -8,7 +8,6 @@ from commands.inspect.test_shared_step import fork
 from commands.world import World, says
 from store.loose import lose
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.inspect.read import SearchRequest, search_threads
 from uwf_git.model.names import ThreadId
 
@@ -43,12 +42,12 @@ def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread
 
 def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
     forked = fork(world, thread, at="1")
-    poke_thread(world.store, world.caller, forked)
+    world.poke(forked)
     world.step(forked, says({"text": "a new needle"}))
 
     assert places(world, "a new needle") == [(forked, 1, "meta.text")]
     assert places(world, "a needle") == [(thread, 1, "meta.text")]
-    poke_thread(world.store, world.caller, thread)
+    world.poke(thread)
     assert (thread, 2, "content") not in places(world, "needle")
 
 
@@ -59,7 +58,7 @@ def test_damaged_thread_is_one_row_and_the_others_are_searched(
     world.step(spoiled, says({"text": "y"}, "only here"))
     world.step(spoiled, says({"ok": True}, "needle"))
     store = Path(world.store.path)
-    tip = world.snapshot(spoiled).commit.oid
+    tip = world.tip(spoiled)
     found = git("grep", "-l", "only here", tip, "--", "nodes/*.md", cwd=store).split()[0]
     blob = git("rev-parse", found, cwd=store).strip()
     lose(world.store, blob)

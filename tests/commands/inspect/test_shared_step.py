@@ -2,9 +2,7 @@ import pytest
 from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.inspect.read import find_shared_commit, part_chains
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
@@ -19,8 +17,7 @@ def thread(world: World) -> ThreadId:
 
 
 def fork(world: World, thread: str, at: str | None = None) -> ThreadId:
-    request = ForkRequest(thread, at)
-    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.fork(thread, at)
 
 
 def parted(world: World, one: ThreadId, other: ThreadId) -> tuple[list[str], list[str], int]:
@@ -31,7 +28,7 @@ def parted(world: World, one: ThreadId, other: ThreadId) -> tuple[list[str], lis
 
 
 def shared(world: World, one: ThreadId, other: ThreadId) -> Oid | None:
-    tips = [world.snapshot(thread).commit.oid for thread in (one, other)]
+    tips = [world.tip(thread) for thread in (one, other)]
     found = find_shared_commit(world.store.objects, tips[0], tips[1])
     assert found == find_shared_commit(world.store.objects, tips[1], tips[0])
     return found
@@ -49,8 +46,8 @@ def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: Thre
 
 def test_step_that_was_taken_again_is_no_common_one(world: World, thread: ThreadId) -> None:
     forked = fork(world, thread)
-    point = world.snapshot(thread).commit.oid
-    poke_thread(world.store, world.caller, forked)
+    point = world.tip(thread)
+    world.poke(forked)
     world.step(forked, says({"text": "better"}))
 
     assert parted(world, thread, forked) == (["writer"], ["writer"], 2)
@@ -59,6 +56,4 @@ def test_step_that_was_taken_again_is_no_common_one(world: World, thread: Thread
 
 def test_commit_that_is_missing_is_damage(world: World, thread: ThreadId) -> None:
     with refuses("damaged-commit"):
-        find_shared_commit(
-            world.store.objects, world.snapshot(thread).commit.oid, Oid("0123456789" * 4)
-        )
+        find_shared_commit(world.store.objects, world.tip(thread), Oid("0123456789" * 4))

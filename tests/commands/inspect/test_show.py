@@ -6,9 +6,8 @@ import pytest
 from commands.flows import split_checks
 from commands.world import World, says
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.show import read_stop, show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.turn import Played, Turn
 
 
@@ -54,8 +53,8 @@ def test_thread_that_is_at_work_is_running(world: World) -> None:
 
 def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
     thread = world.begun()
-    pause_thread(world.store, world.caller, thread, reason="Wait for Ann.")
-    patch_thread(world.store, world.caller, thread, {"a": 1}, reason="Ann said so.")
+    world.pause(thread, reason="Wait for Ann.")
+    world.patch(thread, {"a": 1}, reason="Ann said so.")
 
     shown = show_thread(world.store, thread)
 
@@ -76,8 +75,7 @@ def test_thread_at_work_elsewhere_is_waited_for(world: World) -> None:
 
 def test_default_agents_play_roles_without_one(world: World) -> None:
     world.put()
-    request = StartRequest("demo", "Do it.")
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(StartRequest("demo", "Do it."))
 
     assert "no agent is bound to writer" in read_stop(world.store, thread).advice.text
     assert "thread answer" in read_stop(world.store, thread, default="human").advice.text

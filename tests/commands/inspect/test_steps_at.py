@@ -3,7 +3,6 @@
 import pytest
 from commands.world import World, says
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.inspect.graph import find_steps_at
 from uwf_git.model.names import ThreadId
 
@@ -35,12 +34,7 @@ root:
 
 
 def counts(world: World, thread: ThreadId) -> dict[str, int]:
-    return dict(find_steps_at(world.store, world.snapshot(thread).commit.oid, most=200).by_place)
-
-
-def finish(world: World, thread: ThreadId) -> None:
-    while world.step(thread, says({})).status != "completed":
-        pass
+    return dict(find_steps_at(world.store, world.tip(thread), most=200).by_place)
 
 
 @pytest.fixture
@@ -51,7 +45,7 @@ def thread(world: World) -> ThreadId:
 
 def test_a_step_that_is_redone_counts_once(world: World, thread: ThreadId) -> None:
     world.step(thread, says({}))
-    poke_thread(world.store, world.caller, thread, hint="again")
+    world.poke(thread, hint="again")
     assert counts(world, thread) == {}
 
     world.step(thread, says({"other": 1}))
@@ -59,8 +53,8 @@ def test_a_step_that_is_redone_counts_once(world: World, thread: ThreadId) -> No
 
 
 def test_nothing_is_counted_of_a_long_thread(world: World, thread: ThreadId) -> None:
-    finish(world, thread)
-    tip = world.snapshot(thread).commit.oid
+    world.finish(thread, says({}))
+    tip = world.tip(thread)
     commits = next(n for n in range(200) if find_steps_at(world.store, tip, most=n).by_place)
 
     assert find_steps_at(world.store, tip, most=commits - 1).by_place == {}

@@ -5,7 +5,6 @@ from typing import Any
 from commands.world import World, says
 from web.stories import KEY, SECRET
 
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.story import (
     ASIDE_BYTES,
     CONTENT_BYTES,
@@ -36,7 +35,7 @@ def told(world: World, snapshot: Snapshot) -> Told:
 
 def test_patch_shows_its_values(world: World) -> None:
     thread = world.begun()
-    patch_thread(world.store, world.caller, thread, {"draft": None, "n": 1})
+    world.patch(thread, {"draft": None, "n": 1})
 
     assert told(world, world.snapshot(thread))[1] == {"draft": None, "n": 1}
 

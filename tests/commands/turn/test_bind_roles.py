@@ -79,6 +79,18 @@ def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, bou
     assert settings.agents["checker"] == {"command": bound, "timeout": 5}
 
 
+def test_person_of_a_thread_is_left_unless_a_person_is_the_default(world: World) -> None:
+    person, other = {"command": "human"}, {"command": "other"}
+    workflow = demo(world, "agentOverrides: {writer: human}\n")
+
+    def left(base: dict[str, dict[str, Any]], default: Any = None) -> tuple[str, ...]:
+        told = workflow._replace(default_agent=default)
+        return typed(world, told, "mine", find_base=base.get, keeps=True).left
+
+    assert left({"writer": other, "checker": person}) == ("checker",)
+    assert left({"writer": person, "checker": person}, default=person) == ("writer",)
+
+
 def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:
     world.put(DEMO + "agentOverrides: {checker: human}\n")
     outer = "name: outer\nroles: {first: {}}\ndefaultAgent: human\n"

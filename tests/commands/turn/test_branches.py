@@ -8,7 +8,6 @@ from commands.flows import CHECKS, Split, plays
 from commands.world import World, content_player
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.branches import (
@@ -94,7 +93,7 @@ def new(world: World) -> Split:
 
 def test_a_branch_is_begun_once(split: Split) -> None:
     store, first = split.world.store, split.children[0]
-    before = split.world.snapshot(first).commit.oid
+    before = split.world.tip(first)
     split.world.step(first, plays)
 
     assert begin_branch(store, split.tip, 0) == first
@@ -164,7 +163,7 @@ def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: W
     assert isinstance(problem, Refused)
     assert f"`uwf thread poke {inner}" in (problem.hint or "")
 
-    kill_thread(world.store, world.caller, inner)
+    world.kill(inner)
     problem = problem_of(world, thread)
     assert f"`uwf thread fork {thread}`" in ("" if problem is None else problem.hint or "")
 

@@ -20,11 +20,10 @@ moderator:
 
 def failure(world: World, schema: Any, meta: Any, **fields: Any) -> TurnFailed:
     thread = world.begun(SCHEMA % json.dumps(schema))
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, lambda _turn: replied(meta, **fields))
-    assert caught.value.facts["kind"] == "schema"
+    failed = world.fail(thread, lambda _turn: replied(meta, **fields))
+    assert failed.facts["kind"] == "schema"
     assert world.snapshot(thread).record.depth == 0
-    return caught.value
+    return failed
 
 
 def test_pattern_that_runs_for_ever_is_stopped_and_reported(world: World) -> None:
@@ -75,7 +74,6 @@ def test_usage_of_a_failed_try_does_not_lower_what_was_spent(world: World) -> No
     thread = world.begun()
     world.step(thread, says({"text": "x"}, usage={"costUsd": 3}))
 
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(left=StepFiles(usage={"costUsd": -3})))
+    world.fail(thread, fails(left=StepFiles(usage={"costUsd": -3})))
 
     assert world.snapshot(thread).get_present().usage == {"costUsd": 3}

@@ -13,7 +13,6 @@ from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.trust import untrust_agents
 
@@ -24,8 +23,7 @@ Commands = list[str]
 
 def unbound_thread(world: World) -> ThreadId:
     """Start a thread without naming an agent."""
-    request = StartRequest("demo", "Do it.")
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest("demo", "Do it."))
 
 
 def played_by(world: World, thread: str, **choice: Any) -> str:
@@ -133,8 +131,7 @@ def two_projects(world: World) -> tuple[str, str]:
 
 
 def begun_in(world: World, workdir: str, *agents: str) -> ThreadId:
-    request = StartRequest("demo", "Do it.", agents, workdir=workdir)
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest("demo", "Do it.", agents, workdir=workdir))
 
 
 def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World) -> None:
@@ -156,8 +153,7 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
 def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> None:
     world.put()
     thread = unbound_thread(world)
-    set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
-    world.reopen()
+    world.configure("uwf.agent", "theirs")
     with refuses("agent-not-trusted", match="theirs"):
         world.step(thread)
 
@@ -174,5 +170,4 @@ def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
 
 
 def begun_of(world: World, workflow: str) -> ThreadId:
-    request = StartRequest(workflow, "Do it.")
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest(workflow, "Do it."))

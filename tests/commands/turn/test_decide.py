@@ -10,7 +10,6 @@ from commands.world import World, says
 from store.loose import forget, loosen
 
 from uwf_git.agents.files import BadFileBelow
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
 from uwf_git.commands.turn.turn import fill_paths
 from uwf_git.errors import Refused, StoreDamaged
@@ -161,7 +160,7 @@ def test_condition_that_fails_is_an_error_and_never_false(condition: str, world:
 def fill(world: World, source: str, template: str) -> list[str]:
     """Fill a template of the role `writer` at its turn."""
     thread = world.begun(source.replace("FILES", "[a]"))
-    patch_thread(world.store, world.caller, thread, {"a": {"b": "x"}, "n": 7, "up": "/etc"})
+    world.patch(thread, {"a": {"b": "x"}, "n": 7, "up": "/etc"})
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)

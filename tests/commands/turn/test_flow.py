@@ -5,7 +5,6 @@ from commands.flow_runs import script
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import Refused
 
@@ -30,19 +29,19 @@ def test_an_input_that_cannot_be_filled_costs_no_attempt(
     source = UNFILLED.replace("${state.plan.text}", template)
     thread = world.begun(f"{source}language: {language}\ninitialState: {{plan: null}}\n")
     world.step(thread, script())
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with pytest.raises(Refused) as caught:
         world.step(thread, lambda _turn: pytest.fail("the agent was run"))
 
     assert caught.value.code == code
     assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
     problem = find_next_move(world.snapshot(thread)).problem
     assert problem is not None
     assert problem.code == code
     patched = {"plan": {"text": "Do this."} if language == "javascript" else "7"}
-    patch_thread(world.store, world.caller, thread, patched)
+    world.patch(thread, patched)
     assert world.step(thread, script()).role == "two"
 
 

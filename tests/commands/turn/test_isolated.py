@@ -21,7 +21,7 @@ from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.step.step_thread import BranchStep
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
@@ -36,7 +36,7 @@ def test_a_work_directory_with_changes_is_refused_before_anything_is_made(
 ) -> None:
     begin_project(world, git)
     thread = world.begun(PAIR)
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
     (world.place / "part" / "new").write_text("x")
     with refuses("not-clean", match="has uncommitted changes: part/new"):
         world.step(thread)
@@ -45,7 +45,7 @@ def test_a_work_directory_with_changes_is_refused_before_anything_is_made(
     with refuses("not-clean", match="notes"):
         world.step(thread)
 
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
     assert not Path(world.store.path, "uwf-worktrees").exists()
     git("stash", cwd=world.place)
     (world.place / "some.tmp").write_text("ignored")
@@ -87,8 +87,9 @@ def test_a_work_directory_below_the_top_is_the_same_folder_in_the_worktree(
 ) -> None:
     begin_project(world, git)
     workflow = world.put(PAIR).workflow
-    request = StartRequest(workflow, "Do it.", ("nobody",), workdir=str(world.place / "part"))
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(
+        StartRequest(workflow, "Do it.", ("nobody",), workdir=str(world.place / "part"))
+    )
     seen: list[bool] = []
 
     def play(turn: Turn) -> Played:

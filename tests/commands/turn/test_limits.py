@@ -3,14 +3,11 @@
 from typing import Any
 
 import pytest
-from commands.forging import troubles
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.limits import LimitReached, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
@@ -18,8 +15,7 @@ from uwf_git.model.names import ThreadId
 
 def begun(world: World, source: str = DEMO, agent: str = "nobody", **limits: Any) -> ThreadId:
     world.put(source)
-    request = StartRequest("demo", "x", (agent,), limits=limits)
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest("demo", "x", (agent,), limits=limits))
 
 
 def test_typed_limit_comes_before_the_workflows() -> None:
@@ -57,30 +53,27 @@ def test_step_beyond_a_limit_is_refused_before_anybody_is_paid(
 ) -> None:
     thread = begun(world, **limits)
     world.step(thread, says({"text": "x"}, usage=usage))
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with pytest.raises(LimitReached) as caught:
         world.step(thread, lambda _turn: pytest.fail("it was paid"))
 
     assert told in caught.value.message
     assert f"`uwf thread amend {thread} --max-" in (caught.value.hint or "")
-    assert world.snapshot(thread).commit.oid == before
-    amend_thread(
-        world.store, world.caller, AmendRequest(thread, limits=dict.fromkeys(limits, 10**6))
-    )
+    assert world.tip(thread) == before
+    world.amend(thread, limits=dict.fromkeys(limits, 10**6))
     assert world.step(thread).depth == 2
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_failed_tries_cost_as_well(world: World) -> None:
     thread = begun(world, maxTokens=10)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(left=StepFiles(usage={"outputTokens": 10})))
+    world.fail(thread, fails(left=StepFiles(usage={"outputTokens": 10})))
     world.retry(thread)
 
     with pytest.raises(LimitReached):
         world.step(thread)
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
@@ -90,14 +83,13 @@ def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
     program = world.program("echo 'half of it'; echo 'at work' >&2; sleep 60")
     thread = begun(world, agent=program, maxExecutionTime=700)
 
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, agent_player(None))
+    failed = world.fail(thread, agent_player(None))
 
     assert "it took longer than the 0.7 s of execution time that the thread had left" in (
-        caught.value.message
+        failed.message
     )
-    assert f"uwf thread amend {thread} --max-execution-time" in (caught.value.hint or "")
-    assert caught.value.facts["kind"] == "timed-out"
+    assert f"uwf thread amend {thread} --max-execution-time" in (failed.hint or "")
+    assert failed.facts["kind"] == "timed-out"
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
     assert present.execution_ms >= 700
@@ -108,4 +100,4 @@ def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
     world.retry(thread)
     with pytest.raises(LimitReached, match=r"of 0\.7 s of execution time are used"):
         world.step(thread)
-    assert troubles(world) == []
+    world.assert_whole()

@@ -1,14 +1,12 @@
 """How often an agent that failed is tried again, and how soon."""
 
 import pytest
-from commands.step.test_kept import configure
 from commands.world import DEMO, World, fails
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.rules import RetryRules, read_retry
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
@@ -22,14 +20,12 @@ def config(**values: str) -> GitConfig:
 
 def begun(world: World, source: str) -> ThreadId:
     world.put(source)
-    request = StartRequest("demo", "x", default_agent="nobody")
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest("demo", "x", default_agent="nobody"))
 
 
 def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
     """Let a try fail, and return the resulting status."""
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("no model answered", kind=kind))
+    world.fail(thread, fails("no model answered", kind=kind))
     return world.snapshot(thread).record.status
 
 
@@ -61,7 +57,7 @@ def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
 
 
 def test_meaningless_setting_is_reported_before_an_agent_runs(world: World) -> None:
-    configure(world, "uwf.retries", "some")
+    world.configure("uwf.retries", "some")
     thread = world.begun()
 
     with refuses("bad-retry-setting"):

@@ -1,14 +1,12 @@
 """Results that do not fit the role of a graph: what holds the thread up, and what to do."""
 
 import pytest
-from commands.flow_runs import assert_sound, drive, script
+from commands.flow_runs import drive, script
 from commands.step.test_played_roles import INNER, MIDDLE, OUTER
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.next_move import NextMove, advise
 
@@ -35,7 +33,7 @@ def test_a_result_that_no_step_can_mend_needs_another_workflow(
         drive(world, thread, script())
     middle = caught.value.facts["thread"]
     with pytest.raises(WrongStatus):
-        poke_thread(world.store, world.caller, middle)
+        world.poke(middle)
 
     hint = caught.value.hint or ""
 
@@ -46,14 +44,11 @@ def test_a_result_that_no_step_can_mend_needs_another_workflow(
     told = advise(world.store, world.snapshot(thread), NextMove())
     assert (told.text, told.is_usual) == (f"{error}; {hint}", False)
     # As the hint says.
-    request = ForkRequest(thread)
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    fork = world.fork(thread)
     world.put(INNER)
     world.put(MIDDLE)
     workflow = world.put(OUTER).workflow
-    amend_thread(
-        world.store, world.caller, AmendRequest(fork, workflow=workflow, default_agent="nobody")
-    )
+    world.amend(fork, workflow=workflow, default_agent="nobody")
     play = script(digger={"depth": 2}, closer={"good": True})
     assert drive(world, fork, play)[0].stopped == "end"
-    assert_sound(world, fork)
+    world.assert_sound(fork)

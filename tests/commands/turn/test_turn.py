@@ -10,12 +10,9 @@ from commands.world import World, content_player
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 
 
@@ -69,8 +66,7 @@ def begin(world: World, files: str, *, agent: str = ANSWER, source: str = GRAPH)
     docs.mkdir(exist_ok=True)
     (docs / "1-a.md").write_text("first\n")
     (docs / "2-b.md").write_bytes(b"\xef\xbb\xbfzwei\r\n")
-    workflow = world.put(source.replace("FILES", files)).workflow
-    return world.start(world.program(agent), workflow=workflow)
+    return world.begun(source.replace("FILES", files), world.program(agent))
 
 
 def given(world: World, thread: ThreadId) -> Any:
@@ -89,7 +85,7 @@ def test_files_are_whole_in_context_and_prompt(world: World, source: str) -> Non
     (world.place / "docs" / "1-a.md").write_text("later")
     assert given(world, thread)[0]["content"] == "later"
     world.step(thread, agent_player(None))
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 @pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
@@ -115,19 +111,18 @@ def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
     (docs / "way").symlink_to("../../secret")
     (docs / "bytes").write_bytes(b"\xff")
     (docs / "large").write_bytes(b"x" * (MAX_BYTES + 1))
-    patch_thread(world.store, world.caller, thread, {"up": "../secret"})
+    world.patch(thread, {"up": "../secret"})
     # Of functions in this process, too.
     for play in (agent_player(None), content_player):
         before_ms = world.snapshot(thread).commit.time_s * 1000
-        with pytest.raises(TurnFailed) as caught:
-            world.step(thread, play)
+        failed = world.fail(thread, play)
         attempt = newest_attempt(world, thread)
         assert (attempt["startedAt"], attempt["durationMs"]) == (before_ms, 0)
-        assert caught.value.facts["kind"] == "input-file"
-        assert problem in caught.value.message
+        assert failed.facts["kind"] == "input-file"
+        assert problem in failed.message
     assert not (world.place / "paid").exists()
     assert "not for you" not in str(get_context(world.store, thread))
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_file_that_goes_meanwhile_is_told_as_missing(world: World) -> None:

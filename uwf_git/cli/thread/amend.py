@@ -70,9 +70,9 @@ def command(
     agents and limits stay, and new roles are bound as at a start. In a workflow of containers, the
     containers around the thread's place must have the same types in the new workflow, and the node
     that the thread finished last must be at its place there; a thread that has split, or is a
-    branch, keeps its workflow. A CMD for every role leaves the roles that the workflow binds to a
-    person or to a check, as at a start. `none` removes a limit, and so does `--no-max-steps` and
-    the like.
+    branch, keeps its workflow. A CMD for every role leaves the roles that are bound, and not as a
+    default, to a person or to a check. `none` removes a limit, and so does `--no-max-steps` and the
+    like.
     """
     store = session.open_store()
     put = None
@@ -183,10 +183,10 @@ def poke_command(
 ) -> None:
     """Redo the newest step of a thread.
 
-    The step is undone, so that the thread continues from where it was before, its state as well.
-    The old answer stays in the history, and its cost in the usage; files on disk are restored only
-    with --files. What branches did is not undone: `uwf thread fork` begins a thread before they
-    split.
+    The step is undone, so that the thread continues from where it was before, its state as well:
+    patches since the step are taken back, too. The old answer stays in the history, and its cost in
+    the usage; files on disk are restored only with --files. What branches did is not undone: `uwf
+    thread fork` begins a thread before they split.
     """
     if no_step and stepping != NOT_GIVEN:
         raise BadUsage(

@@ -13,10 +13,12 @@ from uwf_git.cli.session import Session
 from uwf_git.commands.control.files import fork_with_files
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
+from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
 from uwf_git.store.store import Store
+from uwf_git.store.threads.snapshot import read_snapshot
 
 
 @verb(
@@ -90,6 +92,11 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
     emit(session, document | path)
     if forked.follows is not None:
         note(f"thread {forked.forked_from} goes on as it is at {forked.follows}")
+    point = read_snapshot(store, forked.at)
+    spending = read_spending(store, point, point.get_present())
+    if spending.thread != forked.forked_from and spending.present.limits:
+        more = f"`uwf thread amend {forked.thread} --max-…` gives it its own"
+        note(f"note: the limits of thread {spending.thread} do not hold for the fork: {more}")
     note_next(session, store, forked.thread)
 
 

@@ -188,7 +188,7 @@ class Progress:
             self._names[thread] = name_branch(self._store, thread)
         return self._names[thread]
 
-    def _about(self, thread: ThreadId, line: str) -> str:
+    def about(self, thread: ThreadId, line: str) -> str:
         name = self._name(thread)
         return f"{name}: {line}" if name else line
 
@@ -198,7 +198,7 @@ class Progress:
         if turn.answered is None:
             self._took_ms[turn.thread] = played.duration_ms
         if played.left_running:
-            self.tell(self._about(turn.thread, played.describe_left(turn.role)))
+            self.tell(self.about(turn.thread, played.describe_left(turn.role)))
         return played
 
     def _play(self, turn: Turn) -> Played:
@@ -234,7 +234,7 @@ class Progress:
             if seconds is not None:
                 said = _after_colon(log.find())
                 line = f"{turn.role}, {tell_elapsed(seconds)}, attempt {turn.attempt}{said}"
-                self.tell(shorten(visible_line(self._about(turn.thread, line)), _LONGEST_SIGN))
+                self.tell(shorten(visible_line(self.about(turn.thread, line)), _LONGEST_SIGN))
 
         lines = self._steps
         if not self._is_live or lines is None:
@@ -259,7 +259,7 @@ class Progress:
         if not line:
             follow_up_noted(self._store, self._session.environ, self.tell)
             return
-        line = self._about(stepped.thread, line)
+        line = self.about(stepped.thread, line)
         name = self._name(stepped.thread) or stepped.role or ""
         if stepped.status in {"waiting", "split"}:
             self._tell_event(line, stepped.status, name, stepped.said)
@@ -294,22 +294,23 @@ class Progress:
         tail = f" again in {seconds:g} s"
         if failure.is_given_up:
             then, tail = "given up, and the thread goes on", " given up"
-        line = self._about(thread, f"{failure.message}; {then}")
+        line = self.about(thread, f"{failure.message}; {then}")
         name = self._name(thread) or failure.facts["role"]
         said = f"try {failure.facts['attempt']}: {failure.reason}"
         self._tell_event(line, "again", name, said, tail=tail)
 
-    def _on_wait(self, waiting: Waiting) -> None:
+    def _on_wait(self, thread: ThreadId, waiting: Waiting) -> None:
         tell_time = render_time if self._steps is None else tell_local
         until = "" if waiting.until is None else f" until {tell_time(waiting.until)}"
         said = f"waits{until}: its agent hit a limit"
-        self._tell_event(f"{waiting.role} {said}", "waiting", waiting.role, said)
+        line = self.about(thread, f"{waiting.role} {said}")
+        self._tell_event(line, "waiting", self._name(thread) or waiting.role, said)
 
     def _on_branch_failed(self, failure: TurnFailed) -> None:
         thread, then, tail = failure.facts["thread"], "", ""
         if failure.is_given_up:
             then, tail = "; given up, and the thread goes on", "given up"
-        line = self._about(thread, f"{failure.message}{then}")
+        line = self.about(thread, f"{failure.message}{then}")
         self._tell_event(line, "failed", self._name(thread), failure.reason, tail=tail)
 
     def _time(self) -> str:

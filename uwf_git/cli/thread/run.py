@@ -39,6 +39,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.text import render_duration, visible_line
 from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -168,29 +169,32 @@ def drive_shown(
     follow_up_noted(store, session.environ)
     request = DriveRequest(step, driving.max_steps, how.until, how.wait)
     watcher = progress.watcher.then(on_change)
-    hold = _find_hold(store, driving)
+    hold = _find_hold(session, store, driving)
     with ExitStack() as own, sigterm_as_interrupt():
         # Held until a failure was reported: when `uwf thread wait` returns, it is in the log.
         drive = hold(store, terminal_caller(session), request, watcher=watcher)
         driven: Driven = (session.held or own).enter_context(drive).run()
     if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
         # The final failure is reported as an error, which has no time.
-        progress.tell(driven.failure.message)
+        thread = driven.failure.facts["thread"]
+        progress.tell(progress.about(thread, driven.failure.message))
     if not session.is_screen:
         _tell_end(progress, store, driven)
     return driven
 
 
-def _find_hold(store: Store, driving: Driving) -> Callable[..., Any]:
+def _find_hold(session: Session, store: Store, driving: Driving) -> Callable[..., Any]:
     """Return what holds the thread for the drive: here, or at its hub as well."""
     share = driving.share
     if share is None and not (driving.how.claim or store.config.get_flag(CLAIM, default=False)):
         return hold_drive
-    from uwf_git.commands.fleet.shared_drive import (  # noqa: PLC0415 (imports all that fetches and pushes)
-        Share,
-        hold_shared_drive,
-    )
+    from uwf_git.cli.remote import confirm_first_push  # noqa: PLC0415 (imports all that fetches and pushes)
+    from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive  # noqa: PLC0415 (as above)
 
+    if share is None:
+        # What is not here is fetched.
+        with suppress(NoSuchThread):
+            confirm_first_push(session, store, None, [driving.thread])
     return partial(hold_shared_drive, share=share or Share())
 
 
@@ -257,11 +261,14 @@ def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
     Of a thread that has split, both are about its branches.
     """
     last = driven.last
-    if last.status != "split":
-        return last.status, f"after {count_steps(last.depth)}"
     extent = f"after {count_steps(driven.steps)} of this run"
     with suppress(StoreDamaged):
-        counts = count_branches(store, read_snapshot(store, last.commit))
+        snapshot = read_snapshot(store, last.commit)
+        if snapshot.get_present().split is None:
+            return last.status, f"after {count_steps(last.depth)}"
+        if last.status != "split":
+            return last.status, extent
+        counts = count_branches(store, snapshot)
         status = view_urgent(last.status, counts).get("branchStatus", last.status)
         return status, f"(split: {count_by_status(counts)}) {extent}"
     return last.status, extent
@@ -327,8 +334,8 @@ def run_command(
 
     It stops at the end, at a person's turn, when the thread is paused or killed, when an agent has
     used up its retries, and at a limit. The document says which (`stopped`), and where the thread
-    stands. An --agent CMD without a ROLE plays every role but those that the workflow's
-    agentOverrides binds to human, uwf-human, uwf-shell or uwf-check.
+    stands. An --agent CMD without a ROLE plays every role but those that are bound, and not as a
+    default, to human, uwf-human, uwf-shell or uwf-check.
 
     No other process can step the thread meanwhile. Ctrl-C ends the running agent, and records its
     output so far; so does closing the terminal, unless it runs in the background. Another run

@@ -123,7 +123,7 @@ def note_left(roles: tuple[str, ...]) -> None:
     """Note which roles a command for every role does not play."""
     if roles:
         note(
-            f"note: {', '.join(roles)} is played as the workflow says; `--agent {roles[0]}=CMD` "
+            f"note: {', '.join(roles)} is left to its person or check; `--agent {roles[0]}=CMD` "
             "names another agent"
         )
 

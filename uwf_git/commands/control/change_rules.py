@@ -110,7 +110,7 @@ class Amended(NamedTuple):
     """What the agents of these roles have besides their command."""
 
     left: tuple[str, ...] = ()
-    """The roles that a command for every role left as the file binds them."""
+    """The roles that a command for every role left to people and checks."""
 
     warnings: tuple[Problem, ...] = ()
 
@@ -280,8 +280,8 @@ class AmendRequest(NamedTuple):
     agents: tuple[str, ...] = ()
     """``CMD`` or settings for every role, or ``ROLE=…`` for one role; the rest of an agent stays.
 
-    The roles of workflows inside count too. A command for every role leaves roles that the file
-    binds to a person or to a check.
+    The roles of workflows inside count too. A command for every role leaves roles that are bound
+    to a person or to a check.
     """
 
     limits: Mapping[str, Any] = MappingProxyType({})
@@ -371,8 +371,8 @@ def _build(
         thread = snapshot.record.thread
         hint = f"`uwf thread show {thread}` tells them"
         if typed.left:
-            hint = f"a command for every role leaves {', '.join(typed.left)}, as the workflow "
-            hint += f"binds it; `--agent {typed.left[0]}=CMD` replaces it"
+            hint = f"a command for every role leaves {', '.join(typed.left)} to its person or "
+            hint += f"check; `--agent {typed.left[0]}=CMD` replaces it"
         raise Refused(
             f"thread {thread} has this workflow, these agents and limits already",
             code="already-so",
@@ -458,7 +458,8 @@ def poke_thread(
             raise ThreadBusy(thread, driver)
         new = _build_poke(store, caller, snapshot, hint)
         workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-        check_next(thread, workflow, agents, role=snapshot.get_head_node().payload["role"])
+        role = snapshot.get_head_node().payload["role"]
+        check_next(thread, workflow, agents, following=(role,))
         if restore is not None:
             caller.check_signing(store)
             restore(snapshot)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.commits import find_container
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.step_thread import (
     StepRequest,
@@ -37,6 +38,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Status, Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head
+from uwf_git.store.threads.history import walk_trunks
 from uwf_git.store.threads.lock import (
     ThreadBusy,
     ThreadLock,
@@ -107,8 +109,8 @@ class Watcher(NamedTuple):
     on_retry: Callable[[TurnFailed, float], None]
     """An attempt failed; the next is due in so many seconds."""
 
-    on_wait: Callable[[Waiting], None]
-    """The drive sleeps until a limit ends."""
+    on_wait: Callable[[ThreadId, Waiting], None]
+    """The drive of the thread, or of a branch, sleeps until a limit ends."""
 
     on_branch_failed: Callable[[TurnFailed], None] = lambda _failure: None
     """A branch has failed; if it is given up, the thread goes on without the branch."""
@@ -224,7 +226,6 @@ class Drive:
             # A branch leaves its own branches to whoever drives it.
             if self.request.is_branch:
                 return self.stop("split")
-            self.has_begun = True
             return _BranchDrive(self).run()
         return self._after_step(step_thread(self.store, self.caller, self.step))
 
@@ -305,7 +306,7 @@ class Drive:
         if not self.request.wait:
             return self.stop("waiting", failure=failure)
         self.has_begun = True
-        self.watcher.on_wait(waiting)
+        self.watcher.on_wait(self.thread, waiting)
         pause_s = min(_LONGEST_PAUSE_S, max(0, self.tries_in_a_row - 1))
         self._sleep("waiting", pause_s, until=waiting.until)
         return None
@@ -503,10 +504,19 @@ class _BranchDrive:
                         self._drive.watcher.on_branch_failed(driven.failure)
                 if is_given_up:
                     return "killed"
-        if driven.stopped in {"failed", "until", "limit"}:
+        is_lost = driven.stopped == "failed" and not self._is_race(thread)
+        if is_lost or driven.stopped in {"until", "limit"}:
             # Before the pool takes the next thread: what is under way finishes its step.
             self._is_closing.set()
         return driven.stopped
+
+    def _is_race(self, thread: ThreadId) -> bool:
+        """Return whether another branch is enough where *thread* or a thread around it belongs."""
+        for trunk in walk_trunks(self._store, self._read(thread)):
+            split = trunk.get_present().split
+            if split is not None and find_container(trunk, split.at).policy.get("join") == "any":
+                return True
+        return False
 
     def _drive_alone(self, thread: ThreadId) -> Driven:
         outer = self._drive
@@ -520,7 +530,12 @@ class _BranchDrive:
         try:
             with lock_drive(self._store, thread, since_ms=self._caller.now_ms()) as lock:
                 watcher = self._watcher(thread)
-                return Drive(self._store, self._caller, request, watcher, lock).run()
+                drive = Drive(self._store, self._caller, request, watcher, lock)
+                try:
+                    return drive.run()
+                finally:
+                    # Also a turn that was stopped.
+                    outer.has_begun |= drive.has_begun
         finally:
             with self._one_at_a_time:
                 self._at_work.discard(thread)
@@ -605,6 +620,7 @@ class _BranchDrive:
             with self._one_at_a_time:
                 if thread is not None:
                     self._at_work.discard(thread)
+                outer.has_begun = True
                 outer.steps += stepped.role is not None and stepped.status != "waiting"
                 outer.watcher.on_step(stepped)
 
@@ -625,6 +641,12 @@ class _BranchDrive:
             if found is None:
                 continue
             if found.error is not None:
+                status = found.error.facts.get("status")
+                is_at_rest = isinstance(found.error, ThreadNotReady)
+                if is_at_rest and drive.has_begun and status in ("waiting", "paused"):
+                    # It was so before, and others went on.
+                    waiting = self._read(found.thread).get_present().waiting
+                    return drive.stop(status)._replace(waiting=waiting)
                 raise found.error
             inner = self._driven[found.thread]
             told = drive.stop(inner.stopped, failure=inner.failure)

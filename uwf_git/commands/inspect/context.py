@@ -262,14 +262,15 @@ def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | 
 
 
 def _view_start(snapshot: Snapshot) -> dict[str, Any]:
-    start = snapshot.get_start()
+    start, is_branch = snapshot.get_start(), snapshot.get_trunk() is not None
     return {
         "hash": start.hash,
         "prompt": start.payload["prompt"],
         "timestamp": start.timestamp,
         "depth": snapshot.get_nesting(),
         "parentThread": snapshot.record.parent_thread,
-        **({"entry": start.payload["entry"]} if "entry" in start.payload else {}),
+        # A fork of a branch has its StartNode, and is no branch.
+        **({"entry": start.payload["entry"]} if is_branch and "entry" in start.payload else {}),
     }
 
 

@@ -93,7 +93,7 @@ class Started(NamedTuple):
     """The programs of its agents that are not found here."""
 
     left: tuple[str, ...] = ()
-    """The roles that a command for every role left as the file binds them."""
+    """The roles that a command for every role left to people and checks."""
 
 
 def start_thread(

@@ -408,7 +408,7 @@ def _take_step(
         workflow = get_workflow(snapshot, present.workflow)
         following = decide_next(snapshot, present, workflow)
         if not (request.is_driven or request.choice.others):
-            check_next(thread, workflow, request.choice.agents, role=following.role)
+            check_next(thread, workflow, request.choice.agents, following=(following.role,))
         if following.role == END:
             check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
@@ -456,6 +456,10 @@ def _step_branches(
     choice = request.choice
     if choice.agents and not request.is_driven:
         choice = choice._replace(others=check_roles(tip, None, choice.agents))
+        played = get_workflow(tip, tip.record.workflow)
+        played = played._replace(roles=dict.fromkeys(choice.others, tip.record.workflow))
+        following = list(_list_following(store, tip))
+        check_next(thread, played, choice.agents, following=following)
     told = _step_all(store, caller, tip, request._replace(choice=choice))
     joined: ThreadResult | None = None
     now = read_snapshot(store, get_head(store, thread).commit)
@@ -469,6 +473,17 @@ def _step_branches(
     if joined is None:
         joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))
     return joined._replace(branches=tuple(told))
+
+
+def _list_following(store: Store, tip: Snapshot) -> Iterator[str]:
+    """List the roles whose turn it is in the branches below *tip*."""
+    for leaf in list_leaves(store, tip):
+        snapshot = read_snapshot(store, get_head(store, leaf).commit)
+        present = snapshot.get_present()
+        if present.waiting is not None:
+            yield present.waiting.role
+        elif snapshot.record.status == "ready":
+            yield decide_next(snapshot, present, get_workflow(snapshot, present.workflow)).role
 
 
 def _step_all(

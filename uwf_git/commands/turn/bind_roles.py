@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import (
@@ -14,7 +14,7 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.commands.turn.next_move import CONFIG_NAME, KEPT_PROGRAMS, PERSON
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import find_reference
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import NodeHash, ThreadId
@@ -196,19 +196,26 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
     return sorted(typed, key=lambda each: each.role or "")
 
 
-def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[TypedAgent]:
-    """Return *typed* without commands for every role if *role* is bound to people or checks."""
-    bound = workflow.agent_overrides.get(role)
-    if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
+def leave_kept(
+    workflow: Workflow, role: str, bound: _Payload | None, typed: list[TypedAgent]
+) -> list[TypedAgent]:
+    """Return *typed* without commands for every role if *role* has people or checks, on purpose.
+
+    *bound* is the agent that the role has; the workflow's default agent is nobody's purpose.
+    """
+    is_default = bound == workflow.default_agent and role not in workflow.agent_overrides
+    if bound is None or is_default or agent_name(bound["command"]) not in KEPT_PROGRAMS:
         return typed
     return [each for each in typed if each.role is not None or "command" not in each.settings]
 
 
-def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:
-    """Check that the values of ``--agent`` name no other role than *role*, whose turn it is."""
+def check_next(
+    thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, following: Collection[str]
+) -> None:
+    """Check that the values of ``--agent`` name roles of *following*, whose turn it is."""
     for each in read_typed(workflow, texts):
-        named = each.role
-        if not each.is_for(role):
+        named, role = each.role, name_some(list(dict.fromkeys(following)))
+        if named is not None and not any(map(each.is_for, following)):
             turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
             raise Refused(
                 f"role {named} is not next in thread {thread}: {turn}",
@@ -303,7 +310,8 @@ def bind_roles(
     """Return the agents of *workflow*'s roles: *typed*, else *default*, else configured."""
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
-    binding = dict.fromkeys(workflow.roles, workflow.default_agent or configured)
+    workflow = workflow._replace(default_agent=workflow.default_agent or configured)
+    binding = dict.fromkeys(workflow.roles, workflow.default_agent)
     binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
     bases = {role: agent for role, agent in binding.items() if agent is not None}
     is_own = bool(default) or not is_set_by_store(store, CONFIG_NAME)
@@ -333,7 +341,7 @@ def bind_typed(
     """Return the agents of the roles for which an agent was typed, over those of *find_base*.
 
     *may_run* says which bases may run here. *keeps* is as in ``lay_over``. A command for every role
-    leaves roles that the file binds to a person, or to a check.
+    leaves roles that are bound to a person, or to a check.
     """
     asked = read_typed(workflow, typed)
     agents: dict[str, dict[str, Any]] = {}
@@ -341,12 +349,12 @@ def bind_typed(
     left: list[str] = []
     for role in workflow.roles:
         meant = [each for each in asked if each.is_for(role)]
-        mine = leave_kept(workflow, role, meant)
-        if mine != meant:
-            left += [] if any(each.role == role for each in mine) else [role]
+        base = find_base(role)
+        mine = leave_kept(workflow, role, base, meant)
+        if mine != meant and not any(each.role == role for each in mine):
+            left.append(role)
         if not mine:
             continue
-        base = find_base(role)
         is_fit = base is None or may_run(base)
         agents[role], is_own = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
         if is_own and agents[role] not in said:

@@ -82,7 +82,7 @@ class Choice(NamedTuple):
     """Where the agent will run: the files that its command means are there; None: not known."""
 
     is_for_drive: bool = False
-    """A drive plays every role: a command typed for all leaves out `human` and bound checks."""
+    """A drive plays every role: a command typed for all leaves out people and checks."""
 
     allowed: frozenset[str] = frozenset()
     """Commands that a driver trusts and has sent: payloads as `agent_text` writes them."""
@@ -129,7 +129,10 @@ def _read_typed(
         known = dict.fromkeys(choice.others, workflow.hash)
         workflow = workflow._replace(roles={**known, **workflow.roles})
     typed = [each for each in read_typed(workflow, choice.agents) if each.is_for(role)]
-    return leave_kept(workflow, role, typed) if choice.is_for_drive else typed
+    if not choice.is_for_drive or role not in present.binding:
+        return typed
+    bound = get_typed(snapshot, present.binding[role], AGENT_CONFIG).payload
+    return leave_kept(workflow, role, bound, typed)
 
 
 def _find_bound(
