@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model.test_thread import AGENT, BEGIN, FULL, OTHER, WORKFLOW
 
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
 from uwf_git.model.event_folds import (
@@ -19,7 +20,7 @@ from uwf_git.model.event_folds import (
     merge_patch,
 )
 from uwf_git.model.event_rules import apply_event
-from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import (
     Amendment,
@@ -33,21 +34,6 @@ from uwf_git.model.thread import (
     parse_present,
 )
 
-WORKFLOW, AGENT, OTHER = (NodeHash(letter * 13) for letter in "ABC")
-BEGIN = ThreadState(WORKFLOW, {"developer": AGENT}, started_at=1000)
-FULL = BEGIN._replace(
-    role="developer",
-    depth=2,
-    state={"a": 1},
-    visits={"developer": 2},
-    attempts=1,
-    last_attempt=OTHER,
-    failures=1,
-    usage={"tokens": 5},
-    execution_ms=9,
-    limits={"maxSteps": 9},
-    hint="look again",
-)
 THREAD = ThreadId("01J00000000000000000000001")
 RECORD = TransitionRecord(THREAD, "step", "ready", WORKFLOW, 2, WORKFLOW, "demo")
 

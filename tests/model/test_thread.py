@@ -30,18 +30,15 @@ from uwf_git.model.thread import (
     read_amendment,
 )
 
-WORKFLOW, AGENT, ATTEMPT = (NodeHash(letter * 13) for letter in "ABC")
+WORKFLOW, AGENT, OTHER = (NodeHash(letter * 13) for letter in "ABC")
 BEGIN = ThreadState(workflow=WORKFLOW, binding={"developer": AGENT}, started_at=1000)
-FULL = ThreadState(
-    workflow=WORKFLOW,
-    binding={"developer": AGENT},
-    started_at=1000,
+FULL = BEGIN._replace(
     role="developer",
     depth=2,
     state={"a": 1},
     visits={"developer": 2},
     attempts=1,
-    last_attempt=ATTEMPT,
+    last_attempt=OTHER,
     failures=1,
     usage={"tokens": 5},
     execution_ms=9,

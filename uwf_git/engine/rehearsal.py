@@ -1,7 +1,6 @@
 """Rehearsals: a workflow gone through without agents, with the least that they can say."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,36 +21,38 @@ from uwf_git.model.workflow import END, START
 
 # A schema may contain itself.
 _DEEPEST = 8
+# Below it, an object without what is required is not tried with all that it may have.
+_DEEPEST_REST = 2
 _LONGEST_TEXT = 1_000
 _MOST_ITEMS = 100
 
 # null comes last: where a schema allows it and more, a workflow expects more.
 _TYPES = ("boolean", "integer", "number", "string", "array", "object", "null")
 
-# Texts for patterns and formats, the emptiest first.
+# Texts for patterns, formats and lists without a repetition, the emptiest first.
 _TEXTS = (
     *("a", "A", "0", "1", "a1", "aa", "aaa", "a-b", "a_b", "a.b", "a/b", "0.0.0", "1.0.0", "#1"),
     *("A-1", "a.md", "000-a.md", "2000-01-01", "00:00:00Z", "2000-01-01T00:00:00Z"),
     *("a@example.com", "https://example.com/", "0000000", "0" * 40),
 )
 
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+
 
 class LeastValues:
     """Makes values that may fit a schema, the least first: no text, no item, no free field."""
 
-    def __init__(self, root: Any) -> None:
-        self._root = root
+    def __init__(self, root: Any, check: Callable[..., object]) -> None:
+        self._root, self._check = root, check
 
     def make(self, schema: Any, depth: int) -> Iterator[Any]:
         schema = self._resolve(schema)
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
             yield {}
             return
-        if "const" in schema:
-            yield schema["const"]
-            return
-        if isinstance(schema.get("enum"), list):
-            yield from schema["enum"]
+        fixed = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(fixed, list):
+            yield from fixed
             return
         merged = dict(schema)
         for part in schema.get("allOf", ()):
@@ -76,9 +77,9 @@ class LeastValues:
             yield self._array(schema, depth)
         elif kind == "string":
             yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
-            yield from _TEXTS if schema.keys() & {"pattern", "format"} else ()
+            yield from _TEXTS
         elif kind in ("integer", "number"):
-            yield _number(schema, is_whole=kind == "integer")
+            yield from _numbers(schema, is_whole=kind == "integer")
         else:
             yield from {"boolean": (False, True), "null": (None,)}[kind]
 
@@ -89,21 +90,25 @@ class LeastValues:
             for name in schema.get("required", ())
         }
         yield least
-        if depth == 0:
+        if depth < _DEEPEST_REST:
             # minProperties, dependencies and the like ask for more.
-            rest = {name: self._first(part, 1) for name, part in properties.items()}
+            rest = {name: self._first(part, depth + 1) for name, part in properties.items()}
             yield {**rest, **least}
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         prefix = list(schema.get("prefixItems", ()))
         count = min(int(schema.get("minItems", 0)), _MOST_ITEMS)
-        parts = [*prefix, *[schema.get("items", True)] * count][:count]
-        if schema.get("uniqueItems") and count > 1:
-            return list(islice(self.make(schema.get("items", True), depth + 1), count))
-        return [self._first(part, depth + 1) for part in parts]
+        items: list[Any] = []
+        for part in [*prefix, *[schema.get("items", True)] * count][:count]:
+            others = items if schema.get("uniqueItems") else ()
+            items.append(self._first(part, depth + 1, others))
+        return items
 
-    def _first(self, schema: Any, depth: int) -> Any:
-        return next(self.make(schema, depth), None)
+    def _first(self, schema: Any, depth: int, others: Sequence[Any] = ()) -> Any:
+        """Return the first value that fits *schema* and is none of *others*; None: none does."""
+        values = (value for value in self.make(schema, depth) if value not in others)
+        fitting = (value for value in values if not self._check(schema, value, root=self._root))
+        return next(fitting, None)
 
     def _resolve(self, schema: Any) -> Any:
         for _ in range(_DEEPEST):
@@ -116,22 +121,15 @@ class LeastValues:
         return True
 
 
-def _number(schema: Mapping[str, Any], *, is_whole: bool) -> float:
-    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-    step = schema.get("multipleOf", 1 if is_whole else 0)
-    lower = max((each for each in (low, above) if each is not None), default=-math.inf)
-    upper = min((each for each in (high, below) if each is not None), default=math.inf)
-    value: float = 0
-    if lower > 0 or lower == above == 0:
-        value = math.ceil(lower / step) * step if step else lower
-        if above is not None and value <= above:
-            value += step or (min(upper, above + 2) - above) / 2
-    elif upper < 0 or upper == below == 0:
-        value = math.floor(upper / step) * step if step else upper
-        if below is not None and value >= below:
-            value -= step or (below - max(lower, below - 2)) / 2
-    return int(value) if is_whole and value == value // 1 else value
+def _numbers(schema: Mapping[str, Any], *, is_whole: bool) -> Iterator[float]:
+    yield 0
+    step = schema.get("multipleOf", 1)
+    bounds = [schema[keyword] for keyword in _BOUNDS if keyword in schema]
+    for bound in bounds:
+        # A product: whole numbers stay whole, however large.
+        yield from ((bound // step + more) * step for more in (0, 1, -1))
+    if bounds and not is_whole:
+        yield sum(bounds) / len(bounds)
 
 
 def _united(one: Any, other: Any) -> dict[str, Any]:
@@ -183,7 +181,7 @@ def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
     from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (most pushes need it not: 45 ms)
 
-    for value in LeastValues(schema).make(schema, 0):
+    for value in LeastValues(schema, check_value).make(schema, 0):
         if not check_value(schema, value):
             return value
     raise ValueError("no value was found that fits")
@@ -260,20 +258,16 @@ class _Run:
             )
             try:
                 move = next_move(branch.flow, at, words, entry=branch.entry)
+                if move.node is None or move.at is None:
+                    return state, result
+                at = move.at
+                here = _Here(at, move.node, words.inside(at), count_passes(branch.flow, at))
+                state, result = self._do(branch, state, here)
             except LoopExhausted:
                 # That is an end too: a person goes on from there.
                 return state, result
             except UwfError as error:
                 raise _Stuck(error.message, None if at is None else at.place) from None
-            if move.node is None or move.at is None:
-                return state, result
-            at = move.at
-            passes = count_passes(branch.flow, at)
-            try:
-                here = _Here(at, move.node, words.inside(at), passes)
-                state, result = self._do(branch, state, here)
-            except UwfError as error:
-                raise _Stuck(error.message, at.place) from None
 
     def _do(
         self, branch: _Branch, state: dict[str, Any], here: _Here

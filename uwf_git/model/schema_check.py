@@ -73,10 +73,14 @@ def _name_type(error: ValidationError) -> Problem | None:
     return Problem(_problem(error).path, f"{given!r:.60} is no type of JSON Schema; {told}")
 
 
-def check_value(schema: Any, value: Any) -> list[Problem]:
-    """Return where *value* breaks *schema*, or what is wrong with *schema*; [] if it is valid."""
+def check_value(schema: Any, value: Any, *, root: Any = None) -> list[Problem]:
+    """Return where *value* breaks *schema*, or what is wrong with *schema*; [] if it is valid.
+
+    *root* is the schema of which *schema* is a part, if it is not the whole.
+    """
     try:
-        errors = _Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value)
+        whole = _Validator(schema if root is None else root, registry=_NOTHING_REMOTE)
+        errors = whole.evolve(schema=schema).iter_errors(value)
         return [_problem(error) for error in islice(errors, _MOST_PROBLEMS)]
     except Unresolvable as error:
         return [Problem("", f"the schema has a $ref that leads nowhere: {error.ref}")]

@@ -4,12 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.flow_runs import branches, drive, log, script
 from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.names import ThreadId
@@ -45,7 +44,7 @@ def append(world: World, thread: ThreadId, addition: Any, **options: Any) -> Non
 def done(world: World, thread: ThreadId) -> list[str]:
     driven, roles = drive(world, thread, script())
     assert driven.stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     return roles
 
 
@@ -66,8 +65,7 @@ def test_a_fork_of_a_branch_ends_where_that_does(world: World) -> None:
     thread = world.begun(FLOW.replace("{type: agent, agentId: two}", TWO))
     for _ in range(4):
         world.step(thread, script())
-    request = ForkRequest(branches(world, thread)[0])
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    fork = world.fork(branches(world, thread)[0])
 
     for to in (None, "all", "checks"):
         with refuses("container-left", match="would never run"):
@@ -95,6 +93,18 @@ root:
 
     joins = [each for each in done(world, thread) if "completed" in each]
     assert joins == ["checks: 2 completed", "checks: 3 completed"]
+
+
+def test_branches_that_run_a_workflow_share_no_file_with_a_new_one(world: World) -> None:
+    files = "roles: {one: {outputFile: x.json}}\n"
+    world.put(f"name: part\n{files}root: {{type: agent, agentId: one}}\n")
+    thread = world.begun(FLOW.replace("{type: agent, agentId: two}", "{type: workflow, use: part}"))
+    world.put("name: part\nroot: {type: agent, agentId: one}\n")
+    more = {"nodes": [{"type": "agent", "agentId": "four"}]}
+
+    with refuses(InvalidWorkflow, match=r"would write 'x\.json' at once"):
+        append(world, thread, {**more, "roles": {"four": {"outputFile": "./x.json"}}}, to="checks")
+    append(world, thread, more, to="checks")
 
 
 @pytest.mark.parametrize(

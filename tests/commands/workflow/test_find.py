@@ -9,7 +9,6 @@ from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import validate_workflow
 from uwf_git.commands.workflow.find import (
@@ -320,7 +319,7 @@ def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -
     assert (removal.commit.oid, version.commit.oid) == (removed.version, put.version)
     assert body_of(removal.commit.message) == "It was bad."
     assert find_workflow(world.store, put.workflow).workflow.name == "demo"
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:

@@ -4,7 +4,6 @@ from commands.world import DEMO, World
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.build import PutWorkflow, build_source
 from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
 from uwf_git.commands.workflow.history import (
@@ -159,7 +158,7 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     assert read_sources(world.store.objects, newest.commit).workflow == DEMO.encode()
     assert list_history(world.store, "demo")[0]["reason"] == "It was too good."
     assert find_workflow(world.store, "demo").workflow.hash == first.workflow
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:

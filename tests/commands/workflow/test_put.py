@@ -8,6 +8,7 @@ from refusing import refuses
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
+from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions
 
@@ -28,7 +29,9 @@ def test_condition_that_is_only_there_to_hurt_is_refused(condition: str, world: 
         world.put(DEMO.replace("meta.ok = false", f"'{condition}'"))
 
 
-def test_version_that_came_in_between_is_not_buried(world: World) -> None:
+def test_version_that_came_in_between_is_not_buried_and_counts_if_it_is_the_same(
+    world: World,
+) -> None:
     world.put()
     other = DEMO.replace("Writes.", "Writes well.")
     ours = DEMO.replace("Writes.", "Writes badly.")
@@ -39,10 +42,14 @@ def test_version_that_came_in_between_is_not_buried(world: World) -> None:
             world.put(other)
         return 1_760_000_000_000
 
+    late = world.caller._replace(now_ms=now_ms)
     with refuses("workflow-moved"):
-        put_workflow(world.store, world.caller._replace(now_ms=now_ms), ours.encode())
+        put_workflow(world.store, late, ours.encode())
 
     assert world.put(other).changed is False
+    world.store = create_store(str(world.place / "other.git"))
+    world.put()
+    assert put_workflow(world.store, late, other.encode()).changed is False
 
 
 def test_relative_paths_are_those_of_the_work_directory(world: World) -> None:

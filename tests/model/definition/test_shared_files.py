@@ -3,7 +3,8 @@
 import pytest
 from workflow_file import read_flow_file
 
-from uwf_git.model.definition.definition import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings, UsedWorkflow
+from uwf_git.model.workflow import build_workflow
 
 FILE = """\
 name: demo
@@ -41,6 +42,34 @@ def test_file_that_names_the_item_is_each_branch_s_own(item: str) -> None:
     text = text.replace("FILE", f"${{state.{item}}}.json")
     text = text.replace("KIND", f'map\n  as: {item}\n  over: "[1]"')
     assert read_flow_file(text).flow is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "branches"),
+    [
+        ("map\n  over: '[1]'", "./b.json", "{type: workflow, use: part}"),
+        ("parallel", "b.json", "{type: agent, agentId: a}, {type: workflow, use: part}"),
+        ("parallel", "./status.json", "{type: agent, agentId: a}, {type: agent, agentId: b}"),
+    ],
+)
+def test_files_of_workflows_inside_and_other_spellings_count(
+    kind: str, file: str, branches: str
+) -> None:
+    inner = "name: part\nroles: {b: {outputFile: 'FILE'}}\nroot: {KIND, nodes: [NODE]}\n"
+    inner = inner.replace("NODE", "{type: agent, agentId: b}")
+
+    def read_outer(inside: str, inner_file: str) -> None:
+        part = inner.replace("KIND", inside).replace("FILE", inner_file)
+        node, closure = build_workflow(read_flow_file(part), timestamp=0)
+        used = UsedWorkflow(node.hash, [node, *closure])
+        text = flow(kind, file).replace("status", "b").partition("    - ")[0]
+        read_flow_file(f"{text}    [{branches}]\n", Surroundings(find_used=lambda _: used))
+
+    with pytest.raises(InvalidWorkflow, match=r"would write 'b\.json'"):
+        read_outer("type: sequential", "b.json")
+    if "use: part" in branches:
+        read_outer("type: sequential", "${state.own}.json")
+        read_outer("type: parallel, isolation: worktree", "b.json")
 
 
 def test_who_verifies_the_work_of_two_branches_writes_one_file() -> None:

@@ -22,6 +22,8 @@ from uwf_git.commands.workflow.build import outside_of, read_appended, read_appe
 from uwf_git.commands.workflow.find import find_used, includes_beside
 from uwf_git.engine.flow_move import has_left
 from uwf_git.errors import Refused
+from uwf_git.model.builtin import walk_closure
+from uwf_git.model.definition.definition import UsedWorkflow
 from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.definition.source import (
     Addition,
@@ -144,6 +146,8 @@ def _read(
             thread=snapshot.record.thread,
             named=None if request.to is None else request.to[:60],
         )
-    outside = outside_of(request.path, find_used(store, caller.cwd))
+    inner = {node.workflow for node in flow.nodes.values() if node.workflow is not None}
+    used = [UsedWorkflow(each, [*walk_closure([each], snapshot.get_node)]) for each in inner]
+    outside = outside_of(request.path, find_used(store, caller.cwd))._replace(used=used)
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
     return (*append_addition(node, added, timestamp=now), added)

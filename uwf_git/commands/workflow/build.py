@@ -18,7 +18,7 @@ from uwf_git.commands.workflow.find import (
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
-from uwf_git.errors import Refused
+from uwf_git.errors import Conflict, Refused
 from uwf_git.model.definition.definition import (
     Definition,
     FindUsed,
@@ -362,31 +362,37 @@ def put_workflow(
     directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
     trust_agents(store, list_commands(definition), directory)
     files = SourceFiles(source, includes.files)
-    if seen is not None:
-        if _is_same(store, seen, workflow, files):
-            return PutWorkflow(
-                name, seen.workflow, seen.commit.oid, changed=False, warnings=definition.warnings
+    version = _find_same(store, seen, workflow, files)
+    is_changed = version is None
+    if version is None:
+        first = [_first_written(store, seen, node) for node in (workflow, *closure)]
+        signing = caller.signing(store)
+        try:
+            version = add_version(
+                store, seen, added=(name, first[0], first[1:]), source=files, signing=signing
             )
-        closure = [_first_written(store, seen, node) for node in closure]
-        workflow = _first_written(store, seen, workflow)
-    version = add_version(
-        store, seen, added=(name, workflow, closure), source=files, signing=caller.signing(store)
-    )
-    return PutWorkflow(
-        name, version.workflow, version.commit.oid, changed=True, warnings=definition.warnings
-    )
+        except Conflict:
+            # Several first runs of one file put the same.
+            version = _find_same(store, find_version(store, name), workflow, files)
+            is_changed = False
+            if version is None:
+                raise
+    return PutWorkflow(name, version.workflow, version.commit.oid, is_changed, definition.warnings)
 
 
-def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) -> bool:
-    if seen.is_removed or seen.workflow != workflow.hash:
-        return False
-    return read_sources(store.objects, seen.commit) == files
+def _find_same(
+    store: Store, seen: Version | None, workflow: Node, files: SourceFiles
+) -> Version | None:
+    """Return the version *seen* if it has the same content."""
+    if seen is None or seen.is_removed or seen.workflow != workflow.hash:
+        return None
+    return seen if read_sources(store.objects, seen.commit) == files else None
 
 
-def _first_written(store: Store, seen: Version, node: Node) -> Node:
+def _first_written(store: Store, seen: Version | None, node: Node) -> Node:
     """Return the node as the version before has it, so that equal content keeps its first blob."""
     with suppress(MissingNode):
-        return get_version_node(store, seen, node.hash)
+        return node if seen is None else get_version_node(store, seen, node.hash)
     return node
 
 

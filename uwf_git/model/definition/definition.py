@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import FLOW, WORKFLOW, find_reference
+from uwf_git.model.builtin import FLOW, ROLE, WORKFLOW, find_reference
 from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
@@ -330,6 +330,14 @@ class UsedWorkflow(NamedTuple):
     def list_names(self) -> list[str]:
         return [str(node.payload["name"]) for node in self.nodes if node.type == WORKFLOW]
 
+    def list_files(self) -> list[str]:
+        """List the fixed paths of its roles' ``outputFile``; none if branches in it work apart."""
+        tables = [node.payload["nodes"] for node in self.nodes if node.type == FLOW]
+        if any("isolation" in fields for table in tables for fields in table.values()):
+            return []
+        files = [node.payload.get("outputFile") for node in self.nodes if node.type == ROLE]
+        return [file for file in files if file is not None and "${" not in file]
+
     def nesting(self) -> int:
         """Return how many threads may lie in one another while it runs, besides its own."""
         nodes = {node.hash: node for node in self.nodes}
@@ -397,6 +405,8 @@ class Surroundings(NamedTuple):
 
     check_text: CheckText = not_checked
     find_used: FindUsed = _not_found
+    used: Sequence[UsedWorkflow] = ()
+    """The workflows that run already in the flow to which the file adds nodes."""
 
 
 def _nesting_of_flow(node: Node, of_workflow: Callable[[NodeHash | None], int]) -> int:

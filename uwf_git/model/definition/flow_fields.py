@@ -1,6 +1,7 @@
 """The fields of one container or agent in a workflow file, and what may be a mistake there."""
 
 import math
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
@@ -13,6 +14,7 @@ from uwf_git.model.definition.definition import (
     Findings,
     FlowText,
     RoleDefinition,
+    UsedWorkflow,
     shown,
     suggestion,
     yaml_kind,
@@ -40,9 +42,11 @@ class FlowChecks:
 
     def __init__(self, findings: Findings, flow: Flow, roles: Mapping[str, RoleDefinition]) -> None:
         self._findings, self._flow, self._roles = findings, flow, roles
+        self._inside: dict[str | None, list[str]] = {}
 
-    def check_files(self, paths: Mapping[str, DocumentPath]) -> None:
+    def check_files(self, paths: Mapping[str, DocumentPath], used: Iterable[UsedWorkflow]) -> None:
         """Report branches that run at once in one directory and have the same ``outputFile``."""
+        self._inside = {each.hash: each.list_files() for each in used}
         for place, path in paths.items():
             node = self._flow.nodes[place]
             if "isolation" in node.fields:
@@ -81,14 +85,13 @@ class FlowChecks:
                 yield each, name_some(names)
 
     def _files_of(self, top: str) -> set[str]:
-        agents = [
-            agent
-            for place, node in self._flow.nodes.items()
-            if place == top or place.startswith(f"{top}/")
-            for agent in node.roles
-        ]
-        files = (self._roles[agent].output_file for agent in agents if agent in self._roles)
-        return {file for file in files if file is not None}
+        files: list[str | None] = []
+        for place, node in self._flow.nodes.items():
+            if place == top or place.startswith(f"{top}/"):
+                known = self._roles.keys() & node.roles
+                files += [self._roles[agent].output_file for agent in known]
+                files += self._inside.get(node.workflow, ())
+        return {posixpath.normpath(file) for file in files if file is not None}
 
     def warn(self, paths: Mapping[str, DocumentPath]) -> None:
         """Warn of what does not do what it seems to, in the nodes at *paths*.

@@ -79,7 +79,7 @@ def read_flow(
     flow = reader.build(language or LANGUAGES[0])
     checks = FlowChecks(findings, flow, roles)
     checks.warn(reader.paths)
-    checks.check_files(reader.paths)
+    checks.check_files(reader.paths, reader.used.values())
     return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
@@ -101,7 +101,7 @@ def read_added_nodes(
         reader.read((*path, index), item, place, around)
     whole = reader.build(flow.language)
     everywhere = dict.fromkeys(whole.nodes, path) | reader.paths
-    FlowChecks(findings, whole, file.roles).check_files(everywhere)
+    FlowChecks(findings, whole, file.roles).check_files(everywhere, reader.used.values())
     described = FlowChecks(findings, whole, file.roles if file.has_words else {})
     described.warn(reader.paths)
     if container and whole.nodes[container].kind == "parallel":
@@ -125,7 +125,7 @@ class _FlowReader:
     ) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.paths: dict[str, DocumentPath] = {}
-        self.used: dict[str, UsedWorkflow] = {}
+        self.used: dict[str, UsedWorkflow] = {each.hash: each for each in surroundings.used}
         self._findings = findings
         self._name = name
         self._find_used = surroundings.find_used
