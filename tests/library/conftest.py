@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO
+from programs import write_program
 
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
 from uwf_git.library.players import PlayerFunction
@@ -52,10 +53,7 @@ def task(runtime: TaskRuntime) -> TaskHandle:
 def program(tmp_path: Path) -> Callable[..., str]:
     """Write a program for /bin/sh, and return its path."""
 
-    def write_program(text: str, *, name: str = "agent") -> str:
-        path = tmp_path / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-        return str(path)
+    def write_script(text: str, *, name: str = "agent") -> str:
+        return write_program(tmp_path / name, text)
 
-    return write_program
+    return write_script

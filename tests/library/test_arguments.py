@@ -108,6 +108,12 @@ def attempt(call: Callable[[], Any]) -> BaseException | None:
     return None
 
 
+def find_foreign(use: Callable[[Any], Any]) -> dict[str, BaseException]:
+    """Return the errors that are none of ours, by the odd value that *use* was given."""
+    raised = {odd: attempt(partial(use, value)) for odd, value in ODD.items()}
+    return {odd: each for odd, each in raised.items() if each and not isinstance(each, UwfError)}
+
+
 @pytest.mark.parametrize(("method", "parameter"), CASES)
 def test_odd_argument_is_taken_or_refused(
     method: str, parameter: str, runtime: TaskRuntime
@@ -136,51 +142,29 @@ def test_odd_argument_is_taken_or_refused(
 def test_odd_setting_of_a_runtime_is_taken_or_refused(
     parameter: str, store: str, tmp_path: Path
 ) -> None:
-    wrong = {}
-    for odd, value in ODD.items():
+    def use(value: Any) -> None:
         given = {"repo": store, "cwd": tmp_path, "players": PLAYERS, parameter: value}
+        task = TaskRuntime(**given).start(DEMO, "Do it.")
+        task.step()
+        task.query()
 
-        def use(given: dict[str, Any] = given) -> None:
-            task = TaskRuntime(**given).start(DEMO, "Do it.")
-            task.step()
-            task.query()
-
-        error = attempt(use)
-        if error is not None and not isinstance(error, UwfError):
-            wrong[odd] = error
-    assert wrong == {}
-
-
-def list_with(runtime: TaskRuntime, wanted: dict[str, Any]) -> tuple[TaskHandle, ...]:
-    """List the tasks that a filter selects."""
-    return runtime.list(TaskFilter(**wanted))
+    assert find_foreign(use) == {}
 
 
 @pytest.mark.parametrize("field", list(TaskFilter.__dataclass_fields__))
 def test_odd_field_of_a_filter_is_taken_or_refused(field: str, runtime: TaskRuntime) -> None:
     runtime.start(DEMO, "Do it.")
-    wrong = {}
-    for odd, value in ODD.items():
-        error = attempt(partial(list_with, runtime, {field: value}))
-        if error is not None and not isinstance(error, UwfError):
-            wrong[odd] = error
-    assert wrong == {}
 
-
-def step_with(store: str, result: PlayerResult) -> None:
-    """Take a step in which the writer returns *result*."""
-    TaskRuntime(store, players={"writer": lambda _context: result}).start(DEMO, "Do it.").step()
+    assert find_foreign(lambda value: runtime.list(TaskFilter(**{field: value}))) == {}
 
 
 @pytest.mark.parametrize("field", ["meta", "content", "usage", "state"])
 def test_odd_result_of_a_player_is_a_failed_attempt(field: str, store: str) -> None:
-    wrong = {}
-    for odd, value in ODD.items():
+    def step(value: Any) -> None:
         result = replace(PlayerResult({"text": "x"}), **{field: value})
-        error = attempt(partial(step_with, store, result))
-        if error is not None and not isinstance(error, UwfError):
-            wrong[odd] = error
-    assert wrong == {}
+        TaskRuntime(store, players={"writer": lambda _context: result}).start(DEMO, "Do it.").step()
+
+    assert find_foreign(step) == {}
 
 
 def test_call_that_the_signature_does_not_take_is_ours_and_a_type_error(

@@ -23,7 +23,12 @@ root:
     - {type: agent, agentId: closer}
 """
 
-ROLES = ("coder", "reviewer", "tester", "closer", "doc-writer")
+INNER = """\
+name: inner
+root: {type: agent, agentId: digger}
+"""
+
+ROLES = ("coder", "reviewer", "tester", "closer", "doc-writer", "digger")
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def runtime(store: str, seen: list[str]) -> TaskRuntime:
     def player(role: str) -> PlayerFunction:
         def play(context: AgentContext) -> Mapping[str, Any]:
             seen.append(role)
-            return {role: context.state["version"]}
+            return {role: context.state.get("version")}
 
         return play
 
@@ -65,10 +70,12 @@ def test_nodes_go_after_the_root_or_into_a_container(
     task.append_nodes([writer], "the API changed")
     task.append_nodes({"nodes": [{**writer, "output": "more"}]}, to="checks")
     runtime.append(task.task_id, [{**writer, "output": "last"}], to="all")
+    runtime.put(INNER)
+    runtime.append(task.task_id, [{"type": "workflow", "use": "inner"}])
 
     assert task.run(jobs=1).stopped == "end"
     assert sorted(seen[1:4]) == ["doc-writer", "reviewer", "tester"]
-    assert [seen[0], *seen[4:]] == ["coder", "closer", "doc-writer", "doc-writer"]
+    assert [seen[0], *seen[4:]] == ["coder", "closer", "doc-writer", "doc-writer", "digger"]
     assert task.state["docs"] == {"doc-writer": 2}
     with pytest.raises(Refused, match="is not active"):
         task.append_nodes([writer])

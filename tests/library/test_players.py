@@ -147,17 +147,19 @@ def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
     assert task.query() == before
 
 
-def test_function_that_raises_is_a_try_that_failed(store: str) -> None:
+@pytest.mark.parametrize("kind", [ZeroDivisionError, SystemExit])
+def test_function_that_raises_is_a_try_that_failed(store: str, kind: type[BaseException]) -> None:
     def fail(_context: AgentContext) -> Mapping[str, Any]:
-        raise ZeroDivisionError("nothing\nto divide by")
+        raise kind("nothing\nto divide by")
 
     task = begin(store, fail)
-    with pytest.raises(AgentFailed, match="ZeroDivisionError: nothing to divide by") as caught:
+    told = f"{kind.__name__}: nothing to divide by"
+    with pytest.raises(AgentFailed, match=told) as caught:
         task.step()
 
     assert caught.value.facts["kind"] == "raised"
     status = task.query()
-    assert status.error == "ZeroDivisionError: nothing to divide by"
+    assert status.error == told
     assert "in fail" in status.document["lastAttempt"]["stderr"]
     assert status.status == "failed"
 

@@ -1,8 +1,8 @@
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Barrier, Timer
+from threading import Barrier, Event, Timer
 
 import pytest
 from commands.world import DEMO
@@ -23,6 +23,7 @@ from uwf_git.debug_log import switch_off
 from uwf_git.library.runtime import build_list_request
 from uwf_git.store.store import open_store
 
+ADDED = "moderator:\n  - {from: writer, to: checker, when: 'true'}\n"
 SPLITS = """\
 name: splits
 root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
@@ -84,16 +85,21 @@ def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(
     ]
 
 
+@pytest.mark.parametrize("pause_s", [0, 60])
 def test_ctrl_c_ends_all_agents_of_several_tasks(
-    runtime: TaskRuntime, program: Callable[..., str]
+    runtime: TaskRuntime, program: Callable[..., str], pause_s: int
 ) -> None:
+    def give() -> Iterator[TaskHandle]:
+        yield from tasks
+        Event().wait(pause_s)
+
     agent = program("sleep 60")
     plain = TaskRuntime(runtime.path)
     tasks = [plain.start(text, "x", agents=agent) for text in (DEMO, SPLITS)]
     Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        runtime.run_all(tasks)
+        runtime.run_all(give())
 
     errors = [tasks[0].error, *(each.error for each in tasks[1].query().branches)]
     assert errors == ["it was interrupted"] * 3
@@ -128,20 +134,6 @@ def test_every_verb_of_a_task_can_be_called_by_its_id(runtime: TaskRuntime) -> N
     runtime.interrupt(task_id, "enough")
     runtime.cancel(task_id)
     assert runtime.query(task_id).status == "killed"
-
-
-ADDED = """
-roles:
-  reader:
-    description: Reads.
-    systemPrompt: Read.
-    outputSchema: {type: object}
-moderator:
-  - {from: reader, to: $END}
-  - {from: writer, to: reader, condition: state.read}
-agentOverrides:
-  reader: {command: "true"}
-"""
 
 
 def test_runtime_logs_if_the_environment_asks_for_it(store: str, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO
+from refusing import refuses
 
 from uwf_git import BadUsage, Limits, Refused, TaskRuntime
 from uwf_git.library.starting import (
     SourceText,
     find_source,
     read_source,
+    to_agent_words,
     to_limit_names,
 )
 from uwf_git.model.limits import LIMITS
@@ -27,6 +29,17 @@ def test_invalid_task_is_refused(workflow: str, told: str, runtime: TaskRuntime)
     with pytest.raises((Refused, OSError), match=told):
         runtime.start(workflow, "Do it.")
     assert runtime.list() == ()
+
+
+def test_agents_are_written_as_they_are_typed() -> None:
+    assert to_agent_words(None) == ()
+    assert to_agent_words("uwf-claude --fast") == ("uwf-claude --fast",)
+    assert to_agent_words({"a": "one", "b": "two=2"}) == ("a=one", "b=two=2")
+    assert to_agent_words({"a": {"command": "ü", "timeout": 1}}) == (
+        'a={"command": "ü", "timeout": 1}',
+    )
+    with refuses("bad-settings", match="the agent of a cannot be written as JSON"):
+        to_agent_words({"a": {"command": object()}})
 
 
 def test_every_limit_has_a_python_name() -> None:

@@ -59,6 +59,7 @@ def test_every_setting_is_read() -> None:
 def test_wrong_value_is_refused_by_its_name() -> None:
     for name, value in [
         ("planDir", "../plans"),
+        ("planDir", "docs/[v2]"),
         ("stateFile", "/etc/passwd"),
         ("statusFile", ".git/config"),
         ("pluginDir", "."),

@@ -2,36 +2,26 @@
 
 import json
 import os
-import queue
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plan.test_stop_notices import Taken, server, taken
 
 from uwf_git.plan.hooks import find_hook, write_plugin
-from uwf_git.plan.stop_notices import Notice, StopServer
+from uwf_git.plan.stop_notices import StopServer
+
+__all__ = ["server", "taken"]
 
 MOST_S = 10.0
 """Far less than for ever; the hook ends within 2 s, but a busy machine starts Python slowly."""
 
-Taken = queue.SimpleQueue[Notice]
 Hook = Callable[..., None]
-
-
-@pytest.fixture
-def taken() -> Taken:
-    return queue.SimpleQueue()
-
-
-@pytest.fixture
-def server(taken: Taken) -> Iterator[StopServer]:
-    with StopServer(taken.put, 0) as server:
-        yield server
 
 
 @pytest.fixture

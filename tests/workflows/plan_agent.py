@@ -25,6 +25,7 @@ case $word in
 *crash) exit 1 ;;
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;
+*seize) report true "Done." 'src"], "plansOutput": {}, "maxRetries": 9, "x": ["' ; exit ;;
 *lie) report true "All done." src/nowhere ; exit ;;
 *silent) echo "All done, believe me." ; exit ;;
 *gap) echo x > docs/plans/000-a.md; echo x > docs/plans/005-b.md; report true "Two." "" ; exit ;;

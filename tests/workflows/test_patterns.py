@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from commands.conftest import world
-from commands.flow_runs import assert_sound, drive
+from commands.flow_runs import drive
 from commands.world import World, replied
 from workflows.pattern_runs import PATTERNS, RUNS, PatternRun
 
@@ -46,7 +46,7 @@ def test_pattern_goes_the_way_that_the_answers_mean(run: PatternRun, world: Worl
     driven, steps = go_on(world, thread, run)
 
     assert (driven.stopped, steps) == (run.stopped, run.steps)
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def the(pattern: str) -> PatternRun:

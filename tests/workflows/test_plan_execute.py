@@ -109,10 +109,13 @@ def test_file_is_a_shipped_workflow(uwf: Uwf) -> None:
     assert Path(__file__).parents[2].joinpath("workflows/plan-execute.yaml").is_file()
 
 
-def test_report_cannot_change_which_plans_there_are(uwf: Uwf) -> None:
-    thread = begin(uwf, "executor widen")
+@pytest.mark.parametrize(("word", "tries"), [("widen", 2), ("seize", 3)])
+def test_report_cannot_change_what_the_plans_go_by(uwf: Uwf, word: str, tries: int) -> None:
+    thread = begin(uwf, f"executor {word}")
 
     ran = uwf("thread", "run", thread)
 
     assert json.loads(ran.out)["status"] == "completed", ran.err
+    assert asked(uwf).count("executor") == tries
+    assert uwf.json("thread", "show", thread)["state"]["maxRetries"] == 3
     assert [row["status"] for row in plans(uwf, thread)] == ["completed", "completed"]

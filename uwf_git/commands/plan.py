@@ -5,7 +5,6 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from types import MappingProxyType
 from typing import Any, Self
 
 from uwf_git.commands.agent_run.running import is_any_at_work
@@ -44,7 +43,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, list_threads
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 
 # Which thread carries out the plans of a work directory.
 
@@ -73,9 +72,17 @@ def find_plan_thread(
     return next((each for each in found if each and each.record.status not in ENDED), named)
 
 
-def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
-    named = None if found is None else found.get_present().state.get("planDir")
+def find_plan_dir(found: Snapshot | None, settings: PlanSettings) -> str:
+    named = _find_begun(found).get("planDir")
     return named if isinstance(named, str) and named.strip() else settings.plan_dir
+
+
+def _find_begun(found: Snapshot | None) -> Mapping[str, Any]:
+    """Return the state with which the plans began; agents can set anything in the newer ones."""
+    if found is None:
+        return {}
+    own = found.get_start().payload.get("initialState")
+    return own or get_workflow(found, found.record.workflow).initial_state or {}
 
 
 def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
@@ -125,28 +132,21 @@ def hold_plans(store: Store) -> AbstractContextManager[object]:
 class Views:
     """The views of one thread, kept up by its driver; the first update writes what was missed."""
 
-    def __init__(
-        self,
-        store: Store,
-        workdir: str,
-        where: Mapping[str, Any],
-        settings: PlanSettings = DEFAULTS,
-    ) -> None:
-        """Keep views in *workdir*; *where* is for the state file (phases.py)."""
+    def __init__(self, store: Store, workdir: str, settings: PlanSettings = DEFAULTS) -> None:
         self._store, self._workdir, self._settings = store, workdir, settings
-        self.where = dict(where)
-        """What the next update writes of who drives, and where that listens."""
-
         self._seen: str | None = None
         self.state: PlanState = IDLE
         """Where the thread stood at the last update."""
 
-    def update(self, tip: Oid) -> PlanState:
-        """Bring both up to the commit *tip*, and return where the thread stands."""
+    def update(self, tip: Oid, where: Mapping[str, Any]) -> PlanState:
+        """Bring both up to the commit *tip*, and return where the thread stands.
+
+        *where* tells the state file who drives, and where that listens (phases.py).
+        """
         story = read_story(self._store, tip, after=self._seen)
         state = fold_story(story, self.state)
         # The hook asks the state file whether to speak at all, so it comes first.
-        write_state(self._workdir, state, self.where, state_file=self._settings.state_file)
+        write_state(self._workdir, state, where, state_file=self._settings.state_file)
         write_session_log(
             self._workdir, story, state=self.state, memory_dir=self._settings.memory_dir
         )
@@ -268,7 +268,7 @@ def clean_plans(
     found = find_plan_thread(store, workdir, settings)
     if store is not None and found is not None:
         require_rest(store, found.record.thread)
-    named = None if found is None else found.get_present().state.get("statusFile")
+    named = _find_begun(found).get("statusFile")
     is_named = isinstance(named, str) and not check_path_below(named)
     files = [settings.state_file, str(named) if is_named else settings.status_file]
     if with_plans:
@@ -327,9 +327,7 @@ class StopWatch:
         self._step_dir = ""
         ports = (settings.port, 0) if port is None else (port,)
         self._server = StopServer(self._take, *ports, address=settings.address)
-        self.where: Mapping[str, Any] = MappingProxyType(
-            {"address": self._server.address, "port": self._server.port}
-        )
+        self.where: Mapping[str, Any] = {"address": self._server.address, "port": self._server.port}
         """Where it listens, for the state file."""
 
         self.is_local = self._server.is_local

@@ -270,6 +270,9 @@ def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
             or resolved.get("properties")
             or any(form.keys() - shown for form in forms)
         )
+    if resolved.get("properties"):
+        # No others are asked for.
+        shown.add("propertyNames")
     return bool(resolved.keys() - shown)
 
 

@@ -189,10 +189,9 @@ class TaskHandle:
         """Take steps until there is a reason to stop, and return it.
 
         The run stops at the end, at a person's turn, when the task is paused or cancelled, when an
-        agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
-        *until*; a task that stands there already takes no step. With *wait* it sleeps until the
-        usage limits that agents hit are over. *on_step* is called after each step, one call at a
-        time; an exception from it ends the run.
+        agent has used up its retries, at a limit, after *max_steps*, and after the next step of the
+        role *until*. With *wait* it sleeps until the usage limits that agents hit are over.
+        *on_step* is called after each step, one call at a time; an exception from it ends the run.
         *agent* plays this run: a command, or as the *agents* of ``start``. At most *jobs* branches
         are at work at once; each calls its players and *on_step* in a Python thread of its own.
 
@@ -277,7 +276,8 @@ class TaskHandle:
     def interrupt(self, reason: str) -> None:
         """Pause now: end the running agent, and keep its output.
 
-        A Python function that plays the role is waited for instead. An empty reason is none.
+        A Python function that plays the role is waited for instead, half a minute at most. An
+        empty reason is none.
 
         Raises:
             Refused: the task is paused already and nothing runs, or has ended.
@@ -295,6 +295,9 @@ class TaskHandle:
 
     def cancel(self, reason: str = "") -> None:
         """End the task for good, and the agent that runs; the history stays.
+
+        A Python function that plays the role is waited for; if it takes long, or calls this itself,
+        the task ends when it returns.
 
         Raises:
             Refused: the task has ended.

@@ -130,7 +130,7 @@ def _call(
         raise
     except UwfError as failure:
         error, hint = {"kind": failure.code, "message": failure.message}, failure.hint
-    except Exception as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)
+    except (Exception, SystemExit) as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)
         message = " ".join(f"{type(failure).__name__}: {failure}".split())
         error, trace = {"kind": "raised", "message": message}, traceback.format_exc()
     debug("SZ7GSZ89", "function played", role=turn.role, error=error)

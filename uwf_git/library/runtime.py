@@ -289,9 +289,9 @@ class TaskRuntime:
                 return task.run(on_step=on_step)
 
         with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(run, task) for task in tasks]
-            pending = set(futures)
             try:
+                futures = [pool.submit(run, task) for task in tasks]
+                pending = set(futures)
                 while pending:
                     pending -= wait_for_one(pending)
             except KeyboardInterrupt:

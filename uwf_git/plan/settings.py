@@ -73,7 +73,8 @@ def read_plan_settings(config: GitConfig) -> PlanSettings:
 
 def load_plan_settings(store: Store, workdir: str) -> PlanSettings:
     for name in TRUSTED:
-        require_trusted(store, name, workdir)
+        if store.config.get(name):
+            require_trusted(store, name, workdir)
     return read_plan_settings(store.config)
 
 
@@ -119,7 +120,8 @@ def _read_flag(text: str) -> bool | None:
 
 
 _PATH = _Form(
-    "a path below the work directory", lambda text: None if check_path_below(text) else text
+    "a path below the work directory, without * ? [",
+    lambda text: None if check_path_below(text) or set(text) & set("*?[") else text,
 )
 _ADDRESS = _Form("an address", _read_word)
 _COMMAND = _Form("a command", lambda text: text if text.strip() else None)

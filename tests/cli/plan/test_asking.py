@@ -15,11 +15,15 @@ from plan.stories import NO, Story
 from refusing import refuses
 from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan.run import ask_person, listening, tell_failures
-from uwf_git.plan.phases import fold_story
+from uwf_git.cli.plan.run import PlanDriver, ask_person, listening, tell_failures
+from uwf_git.commands.plan import Views
+from uwf_git.model.names import ThreadId
+from uwf_git.plan.phases import fold_story, read_state
 from uwf_git.plan.settings import DEFAULTS
 from uwf_git.plan.stop_notices import CannotListen
 from uwf_git.store.git.config import set_config
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,23 @@ def test_typed_port_that_is_taken_resumes_nothing(uwf: Uwf, taken: int) -> None:
 
     assert (ran.status, str(taken) in ran.err) == (1, True)
     assert task.status == "paused"
+
+
+def test_who_may_not_drive_leaves_the_port_of_the_driver(uwf: Uwf) -> None:
+    place, store = str(uwf.place), uwf.session.open_store()
+    thread = ThreadId(start_task(store.path, uwf.place).task_id)
+    loser = PlanDriver(uwf.session, store, place, thread)
+    where = {"thread": thread, "port": 1}
+    Views(store, place).update(get_head(store, thread).commit, where)
+
+    with (
+        lock_drive(store, thread, since_ms=1),
+        listening(DEFAULTS, 0, elsewhere=False) as watch,
+        pytest.raises(ThreadBusy),
+    ):
+        loser.drive(watch)
+
+    assert read_state(place)["port"] == 1
 
 
 @contextmanager

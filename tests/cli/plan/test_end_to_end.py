@@ -131,5 +131,5 @@ def test_a_task_file_without_a_task_begins_nothing(
     (uwf.place / "task.md").write_text(text)
 
     assert uwf("plan", "run", "-f", str(uwf.place / "task.md")).status == 2
-    assert uwf("plan", "run", "-").err.startswith("error: the prompt is empty\nhint: `uwf plan run")
+    assert uwf("plan", "run", "-").err.startswith("error: the task is empty\nhint: `uwf plan run")
     assert [path.name for path in uwf.place.iterdir()] == ["task.md"]

@@ -44,11 +44,9 @@ echo prose
 
 @pytest.fixture
 def agent(uwf: Uwf) -> str:
-    path = uwf.place / "agent"
-    path.write_text(_SCRIPT)
-    path.chmod(0o755)
+    path = uwf.agent(_SCRIPT)
     uwf.json("config", "set", "plan.stopGrace", "0.2")
-    return json.dumps({"command": str(path), "backoff": 0})
+    return json.dumps({"command": path, "backoff": 0})
 
 
 def say(uwf: Uwf, **how: str) -> None:

@@ -1,6 +1,8 @@
 """Each verb goes on from what a plain `git fetch` brought, which moves tracking refs only."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,44 +14,39 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
-from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    retry_thread,
-)
+from uwf_git.commands.control.steer import resume_thread, retry_thread
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy
 
 
 def test_unknown_thread_cannot_be_killed(world: World) -> None:
     with pytest.raises(NoSuchThread):
-        kill_thread(world.store, world.caller, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+        world.kill("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def test_thread_whose_engine_does_not_end_is_not_killed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_own", [True, False])
+def test_thread_that_a_function_plays_is_killed_when_it_returns(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_own: bool
 ) -> None:
     """test_stop_agent.py tests which processes a kill ends, and how."""
     thread = world.begun()
-    monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
+    if not is_own:
+        monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
 
     def play(turn: Turn) -> Played:
-        with pytest.raises(ThreadBusy):
-            kill_thread(world.store, world.caller, thread)
+        with ThreadPoolExecutor(1) as pool:
+            for steer in (partial(world.pause, now=True), world.resume, world.kill):
+                steer(thread) if is_own else pool.submit(steer, thread).result()
         return content_player(turn)
 
     assert world.step(thread, play).status == "ready"
-    kill_thread(world.store, world.caller, thread)
+    record = world.snapshot(thread).record
+    assert (record.status, record.depth) == ("killed", 1)
 
 
 def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
@@ -60,12 +57,12 @@ def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
 
     def end(*args: Any, **said: Any) -> Any:
         if not steered:
-            steered.append(pause_thread(world.store, world.caller, thread).status)
+            steered.append(world.pause(thread).status)
         return end_thread(*args, **said)
 
     monkeypatch.setattr("uwf_git.commands.step.ending.end_thread", end)
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     assert steered == ["paused"]
     snapshot = world.snapshot(thread)
@@ -95,7 +92,7 @@ def test_state_is_the_fold_of_all_patches(patches: list[dict[str, object]], worl
     expected: dict[str, object] = {}
 
     for patch in patches:
-        patch_thread(world.store, world.caller, thread, patch)
+        world.patch(thread, patch)
         expected = merge_patch(expected, patch)
 
     assert world.snapshot(thread).get_present().state == expected
@@ -105,13 +102,13 @@ def test_state_is_the_fold_of_all_patches(patches: list[dict[str, object]], worl
 @pytest.mark.parametrize("patch", [5, {}, [{"op": "add"}]])
 def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> None:
     thread = world.begun()
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with refuses("bad-patch") as caught:
-        patch_thread(world.store, world.caller, thread, patch)
+        world.patch(thread, patch)
 
     assert caught.value.exit_status == 2
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
 
 
 FAR_MS = 4_000_000_000_000
@@ -130,36 +127,34 @@ def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World)
     assert "uwf thread step" in hint(thread)
     assert "uwf thread step" in hint(thread, retry_thread)
     assert "uwf thread answer" in hint(asked)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     assert "uwf thread retry" in hint(thread)
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     assert "uwf thread resume" in hint(thread, retry_thread)
 
 
 def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    world.fail(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
     assert world.snapshot(thread).record.status == "waiting"
     with pytest.raises(ThreadNotReady, match="waits until"):
         world.step(thread)
 
-    resumed = resume_thread(world.store, world.caller, thread, reason="there is another key")
+    resumed = world.resume(thread, reason="there is another key")
 
     assert resumed.status == "ready"
     assert world.snapshot(thread).get_present().waiting is None
     assert world.step(thread).role == "writer"
-    assert messages(world) == []
+    world.assert_whole()
 
 
 __all__ = ["hub", "sites"]
 
 VERBS: dict[str, Callable[[World, ThreadId], object]] = {
-    "kill": lambda world, thread: kill_thread(world.store, world.caller, thread),
-    "patch": lambda world, thread: patch_thread(world.store, world.caller, thread, {"a": 1}),
-    "pause": lambda world, thread: pause_thread(world.store, world.caller, thread),
-    "poke": lambda world, thread: poke_thread(world.store, world.caller, thread),
+    "kill": lambda world, thread: world.kill(thread),
+    "patch": lambda world, thread: world.patch(thread, {"a": 1}),
+    "pause": lambda world, thread: world.pause(thread),
+    "poke": lambda world, thread: world.poke(thread),
 }
 
 

@@ -187,9 +187,12 @@ def test_report_is_the_file_that_the_thread_names(
     (project / "out").mkdir()
     (project / "out/report.json").touch()
     (project.parent / "mine").touch()
-    start_task(store.path, project, status_file=named)
+    task = start_task(store.path, project, status_file=named)
+    task.update_state({"statusFile": "src/000-a.md", "planDir": "src"})
 
-    assert set(clean_plans(store, caller, str(project))["removed"]) == removed
+    cleaned = clean_plans(store, caller, str(project), with_plans=True)["removed"]
+
+    assert set(cleaned) == {*removed, "docs/plans/000-准备.md", "docs/plans/001-b.md"}
     assert (project.parent / "mine").is_file()
 
 

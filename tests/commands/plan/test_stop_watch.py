@@ -58,8 +58,7 @@ def notice_of(turn: Turn, **other: Any) -> dict[str, Any]:
 
 
 def begin(world: World, agent: str, checks: str = "") -> ThreadId:
-    workflow = world.put(GRAPH.replace("CHECKS", checks)).workflow
-    return world.start(world.program(agent), workflow=workflow)
+    return world.begun(GRAPH.replace("CHECKS", checks), world.program(agent))
 
 
 def play(world: World, watch: StopWatch, at_turn: AtTurn, *, hook: str | None = None) -> Player:
@@ -100,9 +99,7 @@ def test_program_that_stays_open_is_ended_and_its_report_is_the_answer(
     meta, trace = left_by(world, thread)
     assert meta == {"text": "left"}
     assert trace == [{"type": STOP_NOTICE, "notice": sent[0]}] * 2
-    assert [
-        each.notices for each in read_story(world.store, world.snapshot(thread).commit.oid)
-    ] == [
+    assert [each.notices for each in read_story(world.store, world.tip(thread))] == [
         0,
         2,
     ]

@@ -47,12 +47,12 @@ def test_no_entry_is_missing_or_there_twice(
     store, commits = driven
     alone = tmp_path / "alone"
     alone.mkdir()
-    Views(store, str(alone), WHERE).update(commits[-1])
+    Views(store, str(alone)).update(commits[-1], WHERE)
 
     for drive in drives(commits, size):
-        views = Views(store, str(tmp_path), WHERE)
+        views = Views(store, str(tmp_path))
         for commit in drive[:-1] if loses and drive[-1] != commits[-1] else drive:
-            state = views.update(commit)
+            state = views.update(commit, WHERE)
             told = json.loads((tmp_path / STATE_FILE).read_text(encoding="utf-8"))
             assert (told["phase"], told["retryCount"]) == (state.phase, state.tries)
 
@@ -70,7 +70,7 @@ def test_update_killed_at_any_moment_is_made_up_for(
     store, commits = driven
 
     def update(place: Path, number: int) -> None:
-        Views(store, str(place), WHERE).update(commits[number])
+        Views(store, str(place)).update(commits[number], WHERE)
 
     def begun(name: str) -> Path:
         place = tmp_path / name
@@ -92,15 +92,15 @@ def test_update_killed_at_any_moment_is_made_up_for(
 
 def test_update_that_fails_is_made_up_for(driven: tuple[Store, list[Oid]], tmp_path: Path) -> None:
     store, commits = driven
-    views = Views(store, str(tmp_path), WHERE)
+    views = Views(store, str(tmp_path))
     (tmp_path / "docs").write_text("in the way")
     with pytest.raises(OSError, match="docs"):
-        views.update(commits[3])
+        views.update(commits[3], WHERE)
     (tmp_path / "docs").unlink()
 
-    state = views.update(commits[-1])
+    state = views.update(commits[-1], WHERE)
 
     (log,) = (tmp_path / "docs/memory").iterdir()
     assert log.read_text(encoding="utf-8").count("\ncommit ") == len(commits)
     assert state.phase == "completed"
-    assert views.update(commits[-1]) == state
+    assert views.update(commits[-1], WHERE) == state

@@ -1,25 +1,21 @@
 """A kill is finished by whoever records the agent, if the killer has ended with that agent."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands.at_work import BEGUN, SAY_PID, AtWork, at_work, end_all, newest_attempt, wait_for
+from commands.at_work import BEGUN, SAY_PID, AtWork, at_work, newest_attempt, wait_for
 from commands.world import World, content_player, fails
 
-from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.step.ending import end_by_kill, finish_kill
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.lock import (
     ThreadBusy,
     find_kill_request,
     lock_stop,
-    lock_thread,
     write_kill_request,
 )
 
@@ -28,15 +24,7 @@ KILL = 'uwf thread kill "$UWF_THREAD_ID" -m "of no use" >killed 2>killer\n'
 GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_is_left(world: World) -> Iterator[None]:
-    yield
-    end_all(world)
-
-
-def events(world: World, thread: ThreadId) -> list[str]:
-    tip = world.snapshot(thread).commit.oid
-    return [each.record.event for each in walk_history(world.store, tip)]
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
 def test_step_ends_a_thread_whose_killer_has_died(world: World) -> None:
@@ -48,7 +36,7 @@ def test_step_ends_a_thread_whose_killer_has_died(world: World) -> None:
 
     snapshot = world.snapshot(thread)
     assert (snapshot.record.status, snapshot.body) == ("killed", REASON)
-    assert events(world, thread) == ["kill", "start"]
+    assert world.events(thread) == ["start", "kill"]
     assert os.listdir(world.store.local_path("locks")) == ["init"]
 
 
@@ -59,11 +47,10 @@ def test_step_whose_agent_was_stopped_ends_the_thread(world: World) -> None:
         write_kill_request(world.store, thread, REASON)
         return fails("it was stopped: x", kind="interrupted", is_stopped=True)(turn)
 
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, play)
+    failed = world.fail(thread, play)
 
-    assert "the thread is being ended" in (caught.value.hint or "")
-    assert events(world, thread) == ["kill", "attempt", "start"]
+    assert "the thread is being ended" in (failed.hint or "")
+    assert world.events(thread) == ["start", "attempt", "kill"]
 
 
 def test_result_that_is_handed_in_at_the_end_is_recorded_first(world: World) -> None:
@@ -74,15 +61,14 @@ def test_result_that_is_handed_in_at_the_end_is_recorded_first(world: World) -> 
         return content_player(turn)
 
     assert world.step(thread, play).depth == 1
-    assert events(world, thread) == ["kill", "step", "start"]
+    assert world.events(thread) == ["start", "step", "kill"]
 
 
 def test_kill_that_is_refused_is_withdrawn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
     thread = world.begun()
-    write_kill_request(world.store, thread, REASON)
 
-    with lock_thread(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
+    monkeypatch.setattr("uwf_git.commands.step.ending._MOST_TRIES", 0)
+    with pytest.raises(HeadMoved):
         end_by_kill(world.store, world.caller, thread, reason=REASON)
 
     assert find_kill_request(world.store, thread) is None
@@ -99,7 +85,7 @@ def test_killer_that_lives_keeps_its_request(world: World, monkeypatch: pytest.M
 
     assert find_kill_request(world.store, thread) == REASON
     finish_kill(world.store, world.caller, thread)
-    assert events(world, thread) == ["kill", "start"]
+    assert world.events(thread) == ["start", "kill"]
 
 
 def killing(world: World, before: str, *, within: str) -> ThreadId:
@@ -118,7 +104,7 @@ def test_agent_that_kills_its_own_thread_runs_once(within: str, world: World) ->
     assert (engine.returncode, b'"stopped":"killed"' in out) == (1, True), err
     assert len((world.place / "pids").read_text().splitlines()) == 1
     world.reopen()
-    assert events(world, thread) == ["kill", "attempt", "start"]
+    assert world.events(thread) == ["start", "attempt", "kill"]
     assert world.snapshot(thread).body == "of no use"
     error = newest_attempt(world, thread)["error"]
     assert error == {"kind": "interrupted", "message": "it was stopped: of no use"}
@@ -139,7 +125,7 @@ def test_agent_of_a_dead_engine_kills_its_thread(world: World) -> None:
     wait_for(Path(world.place / "killed"))
 
     assert at.snapshot().record.status == "killed"
-    assert events(world, at.thread) == ["kill", "attempt", "start"]
+    assert world.events(at.thread) == ["start", "attempt", "kill"]
 
 
 def test_agent_of_a_dead_engine_below_an_adapter_has_its_thread_killed_by_the_next_step(
@@ -152,7 +138,7 @@ def test_agent_of_a_dead_engine_below_an_adapter_has_its_thread_killed_by_the_ne
     with pytest.raises(ThreadNotActive):
         world.step(at.thread)
 
-    assert events(world, at.thread) == ["kill", "attempt", "start"]
+    assert world.events(at.thread) == ["start", "attempt", "kill"]
     at.check_whole()
 
 
@@ -168,4 +154,4 @@ def test_agent_that_pauses_its_own_thread_at_once_runs_once(within: str, world: 
     assert (engine.returncode, b'"stopped":"paused"' in out) == (0, True), err
     assert len((world.place / "pids").read_text().splitlines()) == 1
     world.reopen()
-    assert events(world, thread) == ["attempt", "pause", "start"]
+    assert world.events(thread) == ["start", "pause", "attempt"]

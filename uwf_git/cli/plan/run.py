@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ from uwf_git.commands.plan import (
 )
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.bind_roles import name_agent
-from uwf_git.commands.turn.turn import Player
+from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
@@ -356,9 +356,9 @@ class PlanDriver:
         self.waits = waits
         self._session, self._store = session._replace(cwd=workdir), store
         self._workdir, self._thread, self._settings = workdir, thread, settings
-        # Another driver may be at work.
-        where = find_where(store, workdir, thread, settings)
-        self._views = Views(store, workdir, where, settings)
+        self._views = Views(store, workdir, settings)
+        self._listens: Mapping[str, Any] = {}
+        """Where this process hears of the stops of the turns that it plays."""
 
     @property
     def state(self) -> PlanState:
@@ -378,15 +378,9 @@ class PlanDriver:
             self._drive_elsewhere(port)
             return
         attend = self._find_attendance(watch)
-        self._views.where |= _NOWHERE if watch is None else watch.where
-        try:
+        self._drive_here(attend)
+        while self.state.is_stuck and self.ask():
             self._drive_here(attend)
-            while self.state.is_stuck and self.ask():
-                self._drive_here(attend)
-        finally:
-            # Nobody listens there any more.
-            self._views.where |= _NOWHERE
-            self.update()
         self.tell_end()
 
     def _find_attendance(self, watch: StopWatch | None) -> Callable[[Player], Player]:
@@ -397,7 +391,16 @@ class PlanDriver:
         script = hook.script if self._settings.hooks else None
 
         def attend(play: Player) -> Player:
-            return play if watch is None else watch.attend(play, lambda: self.state.phase, script)
+            if watch is not None:
+                play = watch.attend(play, lambda: self.state.phase, script)
+
+            def play_here(turn: Turn) -> Played:
+                # Not before: until a turn is played here, another process may drive.
+                self._listens = _NOWHERE if watch is None else watch.where
+                self.update()
+                return play(turn)
+
+            return play_here
 
         return attend
 
@@ -413,7 +416,10 @@ class PlanDriver:
                 interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
                 raise
             finally:
+                # Nobody listens any more.
+                self._listens = dict.fromkeys(self._listens)
                 self.update()
+                self._listens = {}
 
     def ask(self) -> bool:
         """Ask, at a terminal, whether to go on; return whether the thread may be driven again."""
@@ -447,7 +453,9 @@ class PlanDriver:
     def update(self) -> None:
         """Bring the views up to date; what cannot be written is written the next time."""
         with suppress(OSError), hold_plans(self._store):
-            self._views.update(get_head(self._store, self._thread).commit)
+            known = find_where(self._store, self._workdir, self._thread, self._settings)
+            tip = get_head(self._store, self._thread).commit
+            self._views.update(tip, {**known, **self._listens})
 
     def tell_end(self) -> None:
         """Print where the plans stand."""

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -37,7 +37,13 @@ from uwf_git.store.threads.local_files import (
     list_run_dirs,
     remove_runs,
 )
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
+from uwf_git.store.threads.lock import (
+    ThreadBusy,
+    find_holder,
+    is_held_here,
+    is_stopped,
+    lock_thread,
+)
 from uwf_git.store.threads.snapshot import Snapshot
 
 # The runs of a thread that are not recorded yet: who plays them, which have finished.
@@ -156,26 +162,31 @@ _TICK_S = 0.02
 _PATIENCE_S = 30.0
 
 
-def stop_agents(
-    store: Store, thread: ThreadId, *, reason: str, before: Callable[[], None] = lambda: None
-) -> bool:
+class PlayedHere(ThreadBusy):
+    """A Python function of this process plays the turn; it cannot be ended."""
+
+
+def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
-    The caller prevents new steps (a pause, ``lock_stop``). *before* is called before an agent is
-    stopped: an agent that called this process may take it along.
+    The caller prevents new steps (a pause, ``lock_stop``). An agent that called this process may
+    take it along.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     while True:
         # All of them: the thread may have moved since an agent began.
         for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
-            stopped |= _stop(run, reason, before)
+            stopped |= _stop(run, reason)
         holder = find_holder(store, thread)
         if holder is None:
             return stopped
+        pid = holder.get("pid")
+        is_late = time.monotonic() >= deadline
+        if pid == os.getpid() and (is_late or is_held_here(store, thread)):
+            raise PlayedHere(thread, holder, hint="a Python function of this process is at work")
         # A stopped process records nothing, however long this waits.
-        if is_stopped(holder) or time.monotonic() >= deadline:
-            pid = holder.get("pid")
+        if is_late or is_stopped(holder):
             raise ThreadBusy(
                 thread, holder, hint=f"it does not end by itself; `kill {pid}` ends it"
             )
@@ -183,22 +194,12 @@ def stop_agents(
 
 
 @contextmanager
-def lock_stopped(
-    store: Store,
-    caller: Caller,
-    thread: ThreadId,
-    *,
-    reason: str,
-    before: Callable[[], None] = lambda: None,
-) -> Iterator[None]:
-    """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
-
-    *before* is called before an agent is stopped.
-    """
+def lock_stopped(store: Store, caller: Caller, thread: ThreadId, *, reason: str) -> Iterator[None]:
+    """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``."""
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     with ExitStack() as stack:
         while True:
-            stop_agents(store, thread, reason=reason, before=before)
+            stop_agents(store, thread, reason=reason)
             try:
                 stack.enter_context(lock_thread(store, thread, since_ms=caller.now_ms()))
                 break
@@ -209,11 +210,10 @@ def lock_stopped(
         yield
 
 
-def _stop(run: RunDir, reason: str, before: Callable[[], None]) -> bool:
+def _stop(run: RunDir, reason: str) -> bool:
     group = find_group(run.path, run.alive)
     if group is None:
         return False
-    before()
     leave_group(group, run.alive)
     # The folder is gone if the run was recorded just now.
     with suppress(OSError):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from uwf_git.commands.agent_run.runs import stop_agents
+from uwf_git.commands.agent_run.runs import PlayedHere, stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.show import find_stop
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
@@ -221,8 +221,12 @@ def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
     """Stop the agents of *thread* and of its branches; return whether there were any."""
     tip = read_snapshot(store, get_head(store, thread).commit)
     threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
-    stopped = [stop_agents(store, each, reason=reason) for each in threads]
-    return any(stopped)
+    stopped = False
+    for each in threads:
+        # A Python function goes on; the pause counts when it returns.
+        with suppress(PlayedHere):
+            stopped |= stop_agents(store, each, reason=reason)
+    return stopped
 
 
 def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
@@ -239,7 +243,9 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
     tip = read_snapshot(store, commit)
     if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
         return read_thread_result(tip)
-    killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
-    tip = read_snapshot(store, get_head(store, thread).commit)
-    sweep_branches(store, caller, tip, reason=reason)
-    return killed
+    # A Python function goes on; its step ends the thread when it returns.
+    with suppress(PlayedHere):
+        end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
+        tip = read_snapshot(store, get_head(store, thread).commit)
+        sweep_branches(store, caller, tip, reason=reason)
+    return read_thread_result(tip)

@@ -11,6 +11,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import leave_unchecked
 from uwf_git.commands.agent_run.runs import (
     BegunTurn,
+    PlayedHere,
     check_nothing_runs,
     forget_recorded_runs,
     forget_run,
@@ -361,14 +362,8 @@ def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) 
     """End an active thread and archive it; stop its agents first."""
     with (
         lock_stop(store, thread, since_ms=caller.now_ms()),
-        _withdrawn_on_failure(store, thread),
-        lock_stopped(
-            store,
-            caller,
-            thread,
-            reason=reason or "the thread was killed",
-            before=lambda: write_kill_request(store, thread, reason),
-        ),
+        _requested(store, thread, reason),
+        lock_stopped(store, caller, thread, reason=reason or "the thread was killed"),
     ):
         fast_forward_from_tracking(store, thread)
         for _ in range(_MOST_TRIES):
@@ -402,10 +397,12 @@ def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
 
 
 @contextmanager
-def _withdrawn_on_failure(store: Store, thread: ThreadId) -> Iterator[None]:
-    """Withdraw the request if the kill fails; a signal leaves it in force."""
+def _requested(store: Store, thread: ThreadId, reason: str) -> Iterator[None]:
+    """Write the request, and withdraw it if the kill fails; a signal leaves it in force."""
+    write_kill_request(store, thread, reason)
     try:
         yield
-    except Exception:
-        forget_kill_request(store, thread)
+    except Exception as error:
+        if not isinstance(error, PlayedHere):
+            forget_kill_request(store, thread)
         raise

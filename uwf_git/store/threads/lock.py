@@ -119,6 +119,7 @@ def _continue_hint(holder: Holder) -> str:
 class ThreadLock(NamedTuple):
     file: HeldFile
     holder: Holder
+    path: str
 
     def say(self, role: str, agent: str = "") -> None:
         self.write({"role": role, "agent": agent})
@@ -172,7 +173,7 @@ def lock_briefly(store: Store, thread: ThreadId) -> AbstractContextManager[HeldF
 def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterator[ThreadLock]:
     holder = this_process(since_ms) | {"role": "", "agent": ""}
     with _hold(store, thread, suffix, holder) as file:
-        lock = ThreadLock(file, holder)
+        lock = ThreadLock(file, holder, _path(store, thread, suffix))
         held: list[ThreadLock] = _HELD.__dict__.setdefault("locks", [])
         held.append(lock)
         try:
@@ -190,6 +191,12 @@ def _hold(
 
 def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     return find_file_holder(_path(store, thread, _STEP))
+
+
+def is_held_here(store: Store, thread: ThreadId) -> bool:
+    """Return whether this thread of Python takes a step of *thread*: its player runs here."""
+    path = _path(store, thread, _STEP)
+    return any(lock.path == path for lock in getattr(_HELD, "locks", ()))
 
 
 def find_driver(store: Store, thread: ThreadId) -> dict[str, Any] | None:
