@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.person import seat
 from cli.ran import Ran
 
 from uwf_git.engine.turn_context import AgentContext, parse_context
+
+__all__ = ["seat"]
 
 Document = Callable[..., dict[str, Any]]
 """Builds the document of a turn, with some of its top-level keys replaced."""

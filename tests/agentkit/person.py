@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 # The program gets the terminal as its own, as a shell's jobs do.
 _TRAMPOLINE = (
@@ -86,3 +89,20 @@ class Person:
             return False
         self.seen += re.sub("\r\n", "\n", chunk.decode(errors="replace"))
         return bool(chunk)
+
+
+Seat = Callable[..., Person]
+
+
+@pytest.fixture
+def seat() -> Iterator[Seat]:
+    """Seat somebody at a terminal with a program, as a `Person`; they leave after the test."""
+    seated: list[Person] = []
+
+    def start(*argv: str, cwd: Path, **environ: str) -> Person:
+        seated.append(Person(*argv, cwd=cwd, **environ))
+        return seated[-1]
+
+    yield start
+    for each in seated:
+        each.leave()

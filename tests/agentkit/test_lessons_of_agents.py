@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from agentkit.adapters.test_programs import PROGRAMS
 from agentkit.conftest import DOCUMENT, MakeContext, Turn
+from commands.world import DEMO
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import write_program
 
 from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.ladder import extract_meta
@@ -24,41 +26,22 @@ from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.model.yaml.render import render_yaml
 
-WORKFLOW = """\
-name: mend
-description: Mends, until a tool says that it is mended.
-roles:
-  developer:
-    description: Mends.
-    systemPrompt: Write mended.txt.
-    outputSchema: {type: object, properties: {done: {type: boolean}}, required: [done]}
-  tester:
-    description: Looks whether it is so.
-    systemPrompt: Look.
-    outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
-moderator:
-  - {from: $START, to: developer}
-  - {from: developer, to: tester}
-  - {from: tester, to: developer, condition: meta.ok = false and depth < 6}
-  - {from: tester, to: $END}
-"""
+WORKFLOW = DEMO.replace("meta.ok = false", "meta.ok = false and depth < 6")
 
 Run = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run the workflow with a developer that is a shell script; return the steps."""
+    """Run the workflow with a writer that is a shell script; return the steps."""
     world = Turn(tmp_path, "")
     (tmp_path / "mend.yaml").write_text(WORKFLOW)
 
     def play(script: str) -> list[dict[str, Any]]:
-        developer = tmp_path / "developer"
-        developer.write_text(f"#!/bin/sh\n{script}\n")
-        developer.chmod(0o755)
+        writer = write_program(tmp_path / "writer", script)
         world.uwf("init", f"{tmp_path}/store.git")
         shell = f"{sys.executable} -m uwf_git.agentkit.adapters shell 'test -f mended.txt'"
-        agents = ("--agent", f"developer={developer}", "--agent", f"tester={shell}")
+        agents = ("--agent", f"writer={writer}", "--agent", f"checker={shell}")
         thread = world.uwf("run", "mend.yaml", "-p", "Mend it.", *agents)["thread"]
         steps: list[dict[str, Any]] = world.uwf("thread", "show", thread, "--full")["steps"]
         return steps
@@ -66,17 +49,17 @@ def run(tmp_path: Path) -> Run:
     return play
 
 
-CLAIM = """echo '{"meta": {"done": true}, "content": "Done: https://example.com/pull/17"}'"""
+CLAIM = """echo '{"meta": {"text": "done"}, "content": "Done: https://example.com/pull/17"}'"""
 
 
 def test_work_that_was_only_claimed_is_found_out_by_a_role_that_looks(run: Run) -> None:
     steps = run(f"[ -f begun ] && touch mended.txt; touch begun; {CLAIM}")
 
     assert [(step["role"], step["meta"].get("ok")) for step in steps] == [
-        ("developer", None),
-        ("tester", False),
-        ("developer", None),
-        ("tester", True),
+        ("writer", None),
+        ("checker", False),
+        ("writer", None),
+        ("checker", True),
     ]
 
 

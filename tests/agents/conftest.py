@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from programs import write_program
 
 from uwf_git.agents.terminal import Terminal
 
@@ -28,10 +29,8 @@ def program(tmp_path: Path) -> Program:
     """Write scripts that can be executed; without a #! they are for /bin/sh."""
 
     def write(text: str) -> str:
-        path = tmp_path / f"program-{len(list(tmp_path.glob('program-*')))}"
-        path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-        return str(path)
+        number = len(list(tmp_path.glob("program-*")))
+        return write_program(tmp_path / f"program-{number}", text)
 
     return write
 

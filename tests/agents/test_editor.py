@@ -1,13 +1,13 @@
 import os
 from pathlib import Path
 
+from programs import write_program
+
 from uwf_git.agents.terminal import Terminal, edit_text
 
 
 def editor(tmp_path: Path, script: str) -> dict[str, str]:
-    path = tmp_path / "editor"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    path = write_program(tmp_path / "editor", script)
     return {"EDITOR": f"{path} --wait", "PATH": os.environ["PATH"]}
 
 

@@ -10,7 +10,6 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from cli.program import Uwf
@@ -47,12 +46,7 @@ class AtTerminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self.process.poll() is None:
             # It ends its agents.
             self.process.terminate()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from agentkit.person import seat
 from cli.demo import DEMO
 from cli.program import Uwf, make_uwf
 from cli.ran import Ran
@@ -17,7 +18,7 @@ from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session import Session
 from uwf_git.model.names import ThreadId
 
-__all__ = ["key"]
+__all__ = ["key", "seat"]
 
 TESTS = Path(__file__).parent.parent
 

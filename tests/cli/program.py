@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cli.ran import Ran
 from commands.world import DEMO
+from programs import write_program
 
 from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session import Session
@@ -42,22 +43,20 @@ class Uwf:
 
     def agent(self, script: str = ANSWER, *, name: str = "agent") -> str:
         """Write a shell program that plays a role, and return its path."""
-        path = self.place / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-        return str(path)
+        return write_program(self.place / name, script)
 
     def file(self, text: str = DEMO, *, name: str = "demo.yaml") -> str:
         """Write a file, and return its path."""
         path = self.place / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return str(path)
 
-    def begun(self, *agents: str) -> str:
-        """Register `demo`, start a thread of it, and return its id."""
-        self.json("workflow", "put", self.file())
+    def begun(self, *agents: str, workflow: str = DEMO) -> str:
+        """Register a workflow, start a thread of it, and return its id."""
+        name = self.json("workflow", "put", self.file(workflow))["name"]
         given = [word for agent in agents or (self.agent(),) for word in ("--agent", agent)]
-        return str(self.json("thread", "start", "demo", "-p", "Do it.", *given)["thread"])
+        return str(self.json("thread", "start", name, "-p", "Do it.", *given)["thread"])
 
 
 def make_uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 from cli.ran import Ran
+from programs import write_program
 
 from uwf_git.cli.completion import SHELLS
 
@@ -23,9 +24,7 @@ def test_shell_accepts_the_script(shell: str, ran: Callable[..., Ran], tmp_path:
 
 
 def test_bash_completes_with_the_script(ran: Callable[..., Ran], tmp_path: Path) -> None:
-    program = tmp_path / "uwf"
-    program.write_text("#!/bin/sh\necho plain,thread; echo plain,there\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "uwf", "echo plain,thread; echo plain,there")
     script = ran("uwf_git", "completion", "bash").out
     ask = 'COMP_WORDS=(uwf th); COMP_CWORD=1; _uwf_completion "$0"; echo "${COMPREPLY[*]}"'
     done = subprocess.run(

@@ -4,9 +4,6 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 
-from uwf_git.store.gc.packing import write_gc_log
-from uwf_git.store.store import open_store
-
 
 @pytest.fixture
 def uwf(uwf: Uwf) -> Uwf:
@@ -28,12 +25,6 @@ def test_people_read_it_in_words(uwf: Uwf) -> None:
     assert before.endswith(" KiB")
     assert after.startswith("after:  0 loose objects, 1 pack, ")
     assert swept == "swept:  1 leftover of killed processes"
-
-
-def test_why_the_last_one_failed_is_reported_once(uwf: Uwf) -> None:
-    write_gc_log(open_store(str(uwf.session.repo)), "no space")
-    assert uwf("gc").err == "the last packing in the background failed: no space\n"
-    assert uwf("gc").err == ""
 
 
 def test_the_form_for_the_background_says_nothing(

@@ -1,4 +1,3 @@
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,13 +99,6 @@ def test_repository_of_another_kind_takes_no_push(
 
     assert done.status == 1
     assert "sha256" in done.err
-
-
-def test_place_that_is_no_repository_takes_no_push(hook: Callable[..., Ran]) -> None:
-    done = hook("pre-receive", f"{ZERO} {A} refs/threads/x", GIT_DIR=os.devnull)
-
-    assert done.status == 1
-    assert done.err.startswith("error: ")
 
 
 def test_store_of_the_user_is_never_meant(

@@ -13,6 +13,7 @@ import pytest
 from chatting import ASKING, answer, ask, call, chat, stdio, wait
 from cli.program import Uwf, make_uwf
 from mcp import StdioServerParameters
+from programs import write_program
 
 from uwf_git.cli.session import Session
 
@@ -34,8 +35,7 @@ def server(uwf: Uwf, tmp_path: Path) -> Server:
     """Return how the server is started; its user's own agent is `./mine`."""
 
     def start(script: str = WRITES, **variables: str) -> StdioServerParameters:
-        (tmp_path / "mine").write_text(script)
-        (tmp_path / "mine").chmod(0o755)
+        write_program(tmp_path / "mine", script)
         repo = str(uwf.session.repo)
         return stdio(tmp_path, UWF_REPO=repo, UWF_AGENT="./mine", **variables)
 

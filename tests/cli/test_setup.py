@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agentkit.person import Person
+from agentkit.person import Seat
 from cli.program import ANSWER, Uwf
 
 GOOD = """echo '{"meta": {"ok": true}, "content": "Here."}'"""
@@ -70,20 +70,17 @@ def test_invalid_command_is_refused(agent: str, uwf: Uwf) -> None:
     assert uwf("config", "get", "agent").status == 1
 
 
-def test_person_at_a_terminal_is_asked(uwf: Uwf) -> None:
+def test_person_at_a_terminal_is_asked(uwf: Uwf, seat: Seat) -> None:
     for name in ("claude", "gemini"):
         uwf.agent(ANSWER, name=name)
     repo = str(uwf.session.repo)
     path = f"{uwf.place}:/usr/bin:/bin"
-    me = Person("-m", "uwf_git", "setup", "--no-check", cwd=uwf.place, UWF_REPO=repo, PATH=path)
-    try:
-        shown = me.answer("[1] ", "3")
-        assert "1  uwf-claude" in shown
-        assert "2  uwf-gemini" in shown
-        me.answer("type a number from 1 to 2, or a name", "gemini")
-        status, shown = me.end()
-    finally:
-        me.leave()
+    me = seat("-m", "uwf_git", "setup", "--no-check", cwd=uwf.place, UWF_REPO=repo, PATH=path)
+    shown = me.answer("[1] ", "3")
+    assert "1  uwf-claude" in shown
+    assert "2  uwf-gemini" in shown
+    me.answer("type a number from 1 to 2, or a name", "gemini")
+    status, shown = me.end()
 
     assert status == 0
     assert "value: uwf-gemini" in shown

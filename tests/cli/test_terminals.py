@@ -15,6 +15,7 @@ import termios
 from pathlib import Path
 
 import pytest
+from programs import write_program
 
 from uwf_git.cli.output.table import display_width
 
@@ -76,8 +77,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("terminal")
     (folder / "demo.yaml").write_text(FLOW)
     for name, script in (("agent", AGENT), ("slow", SLOW)):
-        (folder / name).write_text(script)
-        (folder / name).chmod(0o755)
+        write_program(folder / name, script)
     command = ["/bin/sh", "-ec", SETUP]
     subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, check=True)
     return folder

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.forging import messages
 from commands.world import World
 
 from uwf_git.model.names import ThreadId
@@ -62,7 +61,7 @@ class AtWork:
     def check_whole(self) -> None:
         """Check the store with verify."""
         self.world.reopen()
-        assert messages(self.world) == []
+        self.world.assert_whole()
 
 
 def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:

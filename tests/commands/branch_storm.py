@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from commands.flow_runs import assert_sound, branches
+from commands.flow_runs import branches
 from commands.world import World
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream
 from uwf_git.model.names import ThreadId
@@ -56,7 +55,7 @@ def run_storm(
     width, passes = size
     agent = world.program(_AGENT)
     thread = world.begun(source(width, passes))
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+    world.amend(thread, agent)
     with Listener(world, thread) as listener:
         patches = _interfere(world, thread, listener, (kills, chance))
         heard = listener.hear_all()
@@ -70,7 +69,7 @@ def run_storm(
     family = [thread, *_list_below(world, thread)]
     assert len(family) == width + 2
     for each in family:
-        assert_sound(world, each)
+        world.assert_sound(each)
     state = snapshot.get_present().state
     assert {key: value for key, value in state.items() if key.startswith("patch")} == patches
     changes = [each for each in _events(world, thread) if each in {"split", "join", "end"}]
@@ -108,7 +107,7 @@ def _check_order(events: list[dict[str, Any]]) -> None:
 def _events(world: World, thread: ThreadId) -> list[str]:
     """List the events of a thread, a branch's without those of the thread around it."""
     found: list[str] = []
-    for each in walk_history(world.store, world.snapshot(thread).commit.oid):
+    for each in walk_history(world.store, world.tip(thread)):
         found.append(str(each.record.event))
         if each.record.event == "start":
             break

@@ -7,9 +7,7 @@ from commands.world import World, replied
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
-from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
 
 
@@ -50,20 +48,13 @@ def drive(
     return drive_thread(world.store, world.caller, request, watcher=watcher), roles
 
 
-def assert_sound(world: World, thread: ThreadId) -> None:
-    """Check that verify finds nothing in a thread and its branches."""
-    head = get_head(world.store, thread)
-    found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
-    assert [each.message for each in found] == []
-
-
 def log(world: World, thread: ThreadId) -> list[str]:
     """List the commits of a thread, oldest first: event, status, and the place if it has one.
 
     A branch's begin with its start.
     """
     told: list[str] = []
-    for each in walk_history(world.store, world.snapshot(thread).commit.oid):
+    for each in walk_history(world.store, world.tip(thread)):
         record = each.record
         at = "" if record.at is None else f" {record.at}"
         told.append(f"{record.event}{at} {record.status}")
@@ -74,7 +65,7 @@ def log(world: World, thread: ThreadId) -> list[str]:
 
 def branches(world: World, thread: ThreadId) -> list[ThreadId]:
     """List the branches that a thread has, or had at its newest split."""
-    for each in walk_history(world.store, world.snapshot(thread).commit.oid):
+    for each in walk_history(world.store, world.tip(thread)):
         found = each.get_present().split
         if found is not None:
             return [child.thread for child in found.children]

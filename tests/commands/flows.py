@@ -55,6 +55,15 @@ root:
 """
 
 
+def begin_outer(world: World) -> ThreadId:
+    """Begin a thread of a graph whose first role a workflow plays."""
+    world.put("name: inner\nroot: {type: agent, agentId: digger}\n")
+    return world.begun(
+        "name: outer\nroles:\n  builder: {description: Builds., workflow: inner}\nmoderator:\n"
+        "  - {from: $START, to: builder}\n  - {from: builder, to: $END}\n"
+    )
+
+
 def plays(turn: Turn) -> Played:
     """Play each role of these flows; a reader says which file it has read."""
     state = turn.present.state
@@ -127,15 +136,7 @@ def _until_begun(world: World, thread: ThreadId) -> Split:
 
 def finish(world: World, thread: ThreadId) -> Snapshot:
     """Step a thread to its end."""
-    while world.snapshot(thread).record.status != "completed":
-        world.step(thread, plays)
-    return world.snapshot(thread)
-
-
-def assert_sound(world: World, thread: ThreadId) -> None:
-    """Check a thread as `uwf verify` does."""
-    head = get_head(world.store, thread)
-    assert tell(world.store, thread, head.commit, archived=head.archived) == []
+    return world.finish(thread, plays)
 
 
 def tell(store: Store, thread: ThreadId, tip: Oid, *, archived: bool = False) -> list[str]:
@@ -205,8 +206,7 @@ def push_costs(world: World, hub: Path, count: int) -> tuple[int, int]:
     """Return how many objects a hub reads of *count* branches, and of one thread of these steps."""
     thread = world.begun(FILES)
     world.step(thread, lambda _turn: replied(lists(count)))
-    while world.step(thread, plays).status != "completed":
-        pass
+    finish(world, thread)
     alone = world.begun(LINE.replace("COUNT", str(2 * count)))
     finish(world, alone)
     branches = with_branches(world.store, [thread])
@@ -218,7 +218,7 @@ def push_costs(world: World, hub: Path, count: int) -> tuple[int, int]:
 
 def _count_reads(world: World, hub: Path, threads: list[ThreadId]) -> int:
     counting = CountingObjects(world.store.objects)
-    tips = {f"refs/archive/{each}": world.snapshot(each).commit.oid for each in threads}
+    tips = {f"refs/archive/{each}": world.tip(each) for each in threads}
     updates = [RefUpdate(ref, None, tip) for ref, tip in tips.items()]
     assert check_received(open_store(str(hub))._replace(objects=counting), updates) == []
     return counting.count

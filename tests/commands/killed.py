@@ -204,6 +204,12 @@ def check_with_git(world: World) -> None:
     assert (told.returncode, told.stdout, said) == (0, "", [])
 
 
+def state_of(world: World, thread: ThreadId) -> tuple[str, int]:
+    """Return the status of a thread and its number of steps."""
+    record = world.snapshot(thread).record
+    return record.status, record.depth
+
+
 def find_troubles(store: Store) -> tuple[Finding, ...]:
     """Check everything, as `uwf verify` does."""
     return verify(store, []).troubles

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands.world import DEMO, World, replied
+from commands.world import DEMO, World, make_store, replied
 
 from uwf_git.commands.remote.fetch import Fetched, clone_store, fetch_remote
 from uwf_git.commands.remote.push import Pushed, push_remote
@@ -13,7 +13,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.store import open_store
 
 
 @dataclass(slots=True)
@@ -75,9 +75,7 @@ def refs_of(path: Path, *folders: str) -> dict[str, Oid]:
 
 def make_hub(place: Path) -> Path:
     """Make an empty bare repository."""
-    store = create_store(str(place / "hub.git"))
-    set_config(f"{store.path}/config", "uwf.fsync", "false")
-    return Path(store.path)
+    return Path(make_store(place / "hub.git").path)
 
 
 def share(world: World, hub: str) -> tuple[Site, ThreadId]:
@@ -104,10 +102,7 @@ def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
 
 def empty(world: World, hub: str, *, name: str) -> Site:
     """Return a store that has *hub* as its remote, and nothing yet."""
-    path = world.place.parent / f"{name}.git"
-    create_store(str(path))
-    set_config(f"{path}/config", "uwf.fsync", "false")
-    store = open_store(str(path), environ=world.caller.environ)
+    store = make_store(world.place.parent / f"{name}.git")
     add_remote(store, "origin", hub, cwd=str(world.place))
     return Site(World(world.place, store, world.caller, world.new_id))
 

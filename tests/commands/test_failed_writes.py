@@ -5,20 +5,11 @@ import os
 from functools import partial
 
 import pytest
-from commands.killed import (
-    Action,
-    check_with_git,
-    copy_of,
-    find_troubles,
-    left_behind,
-    make_folders,
-    refs_of,
-)
+from commands.killed import Action, check_with_git, copy_of, left_behind, make_folders, refs_of
 from commands.world import World
 from store.killing import fails_at, in_child, moments_of
 
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import list_threads
@@ -51,7 +42,7 @@ def fill_disk(world: World, action: Action) -> int:
         except BaseException as error:
             error.add_note(f"full from moment {number} of {len(moments)} on: {moment}")
             raise
-    assert find_troubles(copy.store) == ()
+    copy.assert_whole()
     print(f"a disk that was full from each of {len(moments)} moments on; {failed} failed")  # noqa: T201 - for `pytest -rA`
     return failed
 
@@ -65,7 +56,7 @@ def step_first(world: World) -> object:
 
 
 def kill_first(world: World) -> object:
-    return kill_thread(world.store, world.caller, list_threads(world.store, archived=False)[0])
+    return world.kill(list_threads(world.store, archived=False)[0])
 
 
 def change_setting(world: World) -> object:

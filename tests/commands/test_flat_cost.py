@@ -11,8 +11,6 @@ from uwf_git import AgentContext, TaskRuntime
 from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.llm.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
@@ -93,7 +91,7 @@ class Way:
 
     def amend(self, workflow: str) -> None:
         """Go on by another workflow."""
-        amend_thread(self.world.store, self.world.caller, AmendRequest(self.thread, workflow))
+        self.world.amend(self.thread, workflow=workflow)
 
     def command(self) -> None:
         """Play a step by a program, as a new process would."""
@@ -243,8 +241,8 @@ def test_a_step_reads_as_much_behind_many_controls(
     counts: list[int] = []
     for pauses in (1, 100):
         for _each in range(pauses):
-            pause_thread(world.store, world.caller, way.thread)
-            resume_thread(world.store, world.caller, way.thread)
+            world.pause(way.thread)
+            world.resume(way.thread)
         counts.append(count_reads(way, Way.step, monkeypatch))
 
     few, many = counts

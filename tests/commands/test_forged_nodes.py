@@ -5,12 +5,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from commands.world import World, fails, read_thread
+from commands.world import World, read_thread
 
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import STEP, reference
 from uwf_git.model.event_folds import Words
@@ -65,8 +64,7 @@ FORGED = {
 def test_whatever_a_peer_pushes_is_read_or_reported(forge: Forge, world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     forge(world, thread)
 
     for look in (

@@ -12,16 +12,13 @@ from pathlib import Path
 
 import pytest
 from commands.killed import check_with_git, find_troubles
-from commands.world import World
+from commands.world import World, make_store
 from conftest import Draws
 from store.killing import in_child
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store, open_store
 from uwf_git.store.threads.heads import list_threads
 
 DISK_BYTES = 4 * 1024 * 1024
@@ -96,9 +93,7 @@ class Round:
     """A store on a small disk, commands while it is full, and what holds afterwards."""
 
     def __init__(self, world: World, chance: random.Random, disk: Path) -> None:
-        path = create_store(str(disk / "store.git")).path
-        set_config(f"{path}/config", "uwf.fsync", "false")
-        store = open_store(path, environ=world.caller.environ)
+        store = make_store(disk / "store.git")
         self.world = World(world.place, store, world.caller, world.new_id)
         self.chance, self.disk = chance, disk
         self.failed: list[str] = []
@@ -138,13 +133,13 @@ class Round:
         """Pause and resume a thread, if it has not ended."""
         if self.is_active(thread):
             self.resume(thread)
-            pause_thread(self.world.store, self.world.caller, thread)
+            self.world.pause(thread)
             self.resume(thread)
 
     def resume(self, thread: ThreadId) -> None:
         """Resume a thread that is paused."""
         if self.world.snapshot(thread).record.status == "paused":
-            resume_thread(self.world.store, self.world.caller, thread)
+            self.world.resume(thread)
 
     def let_agent(self, *, answer: int, is_filling: bool = False) -> None:
         """Say what the agent does: the length of its answer, and when it fills the disk."""

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from commands.torture import Command, Place, Torture, find_all
+from commands.world import make_store
 from conftest import Draws
 from interop.hub import make_hub
 
-from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -63,10 +63,9 @@ def play(place: Path, chance: random.Random) -> str:
     hub = make_hub(place)
     stores = {}
     for name in ("mine", "yours"):
-        path = create_store(str(place / f"{name}.git")).path
-        set_config(f"{path}/config", "uwf.fsync", "false")
-        add_remote(open_store(path), "origin", str(hub.path), cwd=str(place))
-        stores[name] = path
+        store = make_store(place / f"{name}.git")
+        add_remote(store, "origin", str(hub.path), cwd=str(place))
+        stores[name] = store.path
     torture = Torture(place, chance, stores)
     assert torture.do("mine", "workflow", "put", "count.yaml") == 0
     assert torture.do("mine", "push") == 0

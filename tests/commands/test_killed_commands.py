@@ -1,12 +1,11 @@
 """Commands killed at every moment: before or after, never between, and nothing to clean up."""
 
-from commands.killed import copy_of, kill_everywhere, make_folders
+from commands.killed import copy_of, kill_everywhere, make_folders, state_of
 from commands.world import DEMO, World
 from store.killing import moments_of
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.cas import bootstrap_store, put_payload
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import find_head, list_threads
@@ -16,11 +15,6 @@ from uwf_git.store.workflows import find_version, list_versions, read_sources
 
 def begin(world: World) -> object:
     return world.start("somebody")
-
-
-def state_of(world: World, thread: ThreadId) -> tuple[str, int]:
-    record = world.snapshot(thread).record
-    return record.status, record.depth
 
 
 def test_a_first_workflow_put_killed_anywhere_can_be_put_again(world: World) -> None:
@@ -90,7 +84,7 @@ def test_a_kill_killed_anywhere_is_an_active_or_an_archived_thread(world: World)
     thread = world.begun()
 
     def kill(copy: World) -> object:
-        return kill_thread(copy.store, copy.caller, thread, reason="enough")
+        return copy.kill(thread, reason="enough")
 
     def again(copy: World) -> None:
         status, depth = state_of(copy, thread)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands.flows import CHECKS, Split, plays, split_checks
-from commands.killed import kill_everywhere, make_folders
+from commands.killed import kill_everywhere, make_folders, state_of
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -33,11 +33,6 @@ def step(world: World, thread: ThreadId, play: Player = plays) -> object:
     return step_thread(world.store, world.caller, StepRequest(thread, play, jobs=1))
 
 
-def state_of(world: World, thread: ThreadId) -> tuple[str, int]:
-    record = world.snapshot(thread).record
-    return record.status, record.depth
-
-
 def tips_of(world: World, thread: ThreadId) -> tuple[Oid, ...]:
     return world.snapshot(thread).commit.parents
 
@@ -61,7 +56,7 @@ def test_a_split_killed_anywhere_is_made_once_or_not_at_all(world: World) -> Non
         assert (status, depth) in {("ready", 1), ("split", 1)}
         if status == "ready":
             step(copy, thread)
-        made.add(copy.snapshot(thread).commit.oid)
+        made.add(copy.tip(thread))
         finish(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10
@@ -95,7 +90,7 @@ def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None
         assert (status, depth) in {("split", 1), ("ready", 2)}
         if status == "split":
             step(copy, thread)
-        made.add((copy.snapshot(thread).commit.oid, *tips_of(copy, thread)))
+        made.add((copy.tip(thread), *tips_of(copy, thread)))
         finish(copy, thread)
 
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 10

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from commands.torture import Torture, find_all
+from commands.world import make_store
 from conftest import Draws
 
-from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import ARCHIVE
 
 ITEMS, KILLS, MOST_DRIVES = 12, 30, 100
@@ -40,8 +39,7 @@ TURNS = ITEMS * (1 + 2 + 2) + 1
 
 
 def test_each_turn_of_a_map_of_workflows_is_played_once(tmp_path: Path, draws: Draws) -> None:
-    path = create_store(str(tmp_path / "store.git")).path
-    set_config(f"{path}/config", "uwf.fsync", "false")
+    path = make_store(tmp_path / "store.git").path
     torture = Torture(tmp_path, draws.chance, {"mine": path})
     place = torture.stores["mine"]
     for name, text in (("inner", INNER), ("outer", OUTER)):

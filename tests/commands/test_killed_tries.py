@@ -33,7 +33,7 @@ def reject(_turn: Turn) -> Played:
 
 
 def steps_of(world: World, thread: ThreadId) -> list[str | None]:
-    history = walk_history(world.store, world.snapshot(thread).commit.oid)
+    history = walk_history(world.store, world.tip(thread))
     return [each.record.role for each in history if each.record.event == "step"][::-1]
 
 

@@ -18,7 +18,6 @@ from commands.worktree.project import (
 from commands.world import World, replied
 from store.killing import dies_at, moments_of
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.turn.branches import ThreadNotActive, begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
@@ -98,7 +97,7 @@ def test_a_kill_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
     world.step(thread, writer())
 
     def kill() -> None:
-        kill_thread(world.store, world.caller, two, reason="enough")
+        world.kill(two, reason="enough")
 
     def check() -> None:
         with suppress(ThreadNotActive):

@@ -13,10 +13,8 @@ from commands.world import World, content_player, read_thread, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import get_node, put_payload, put_schema
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
@@ -54,7 +52,7 @@ def test_threads_begun_and_ended_while_an_agent_runs_are_not_undone(world: World
 
     def play(turn: Turn) -> Played:
         begun.append(world.start())
-        kill_thread(world.store, world.caller, ended)
+        world.kill(ended)
         return content_player(turn)
 
     world.step(stepped, play)
@@ -73,7 +71,7 @@ def test_reader_finds_a_thread_at_every_moment_of_its_archiving(world: World) ->
         os._exit(_missed(world, threads, stop_read))
     os.close(stop_read)
     for thread in threads:
-        kill_thread(world.store, world.caller, thread)
+        world.kill(thread)
     os.close(stop_write)
     assert os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1]) == 0
 
@@ -112,7 +110,7 @@ def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:
     lambda world, thread: show_thread(world.store, thread, full=True),
     lambda world, thread: read_thread(world.store, thread),
     lambda world, thread: world.step(
-        fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id()).thread
+        world.fork(thread)
     ),
 ])  # fmt: skip
 def test_what_reads_a_thread_reads_an_ended_one(
@@ -120,13 +118,13 @@ def test_what_reads_a_thread_reads_an_ended_one(
 ) -> None:
     thread = world.begun()
     world.step(thread)
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     assert look(world, thread)
 
 
 def test_ended_threads_keep_their_workflow_and_how_they_ended_in_lists(world: World) -> None:
     killed, completed = world.begun(), world.start()
-    kill_thread(world.store, world.caller, killed)
+    world.kill(killed)
     for _ in range(3):
         world.step(completed)
     rows = list_thread_rows(world.store, ListRequest(archived=True))

@@ -14,7 +14,6 @@ from commands.at_work import BEGUN, HANG, RESULT, begin, is_alive, newest_attemp
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
@@ -28,9 +27,7 @@ pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 def failed_step(world: World, thread: ThreadId) -> TurnFailed:
     """Take a step with the thread's own agent, which fails."""
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, agent_player(lambda _log: None))
-    return caught.value
+    return world.fail(thread, agent_player(lambda _log: None))
 
 
 def wait_for_attempt(world: World, thread: ThreadId) -> None:
@@ -59,8 +56,8 @@ def test_thread_of_a_killed_engine_is_not_running_whoever_has_its_number_now(
     lock.write_text(lock.read_text().replace(str(at.engine.pid), str(stranger.pid)))
 
     assert find_holder(world.store, at.thread) is None
-    pause_thread(world.store, world.caller, at.thread, now=True)
-    kill_thread(world.store, world.caller, at.thread)
+    world.pause(at.thread, now=True)
+    world.kill(at.thread)
 
     assert is_alive(stranger.pid)
     assert at.snapshot().record.status == "killed"
@@ -74,9 +71,9 @@ def test_agent_that_was_stopped_edits_no_file_any_more(how: str, world: World) -
     script = f"{BEGUN}(while :; do echo x >>edited; done) & while :; do echo y >>edited; done"
     at = begin(world, script)
     if how == "pause":
-        pause_thread(world.store, world.caller, at.thread, now=True)
+        world.pause(at.thread, now=True)
     else:
-        kill_thread(world.store, world.caller, at.thread)
+        world.kill(at.thread)
 
     size = (world.place / "edited").stat().st_size
     assert at.finish()[0] == 130
@@ -127,11 +124,11 @@ def test_work_that_was_interrupted_is_a_checkpoint(world: World) -> None:
     """26: the output and the cost of a failed try stay, and the next try gets them."""
     at = begin(world, f"echo 'half of it'; {BEGUN}{HANG}")
 
-    pause_thread(world.store, world.caller, at.thread, reason="not like this", now=True)
+    world.pause(at.thread, reason="not like this", now=True)
 
     wait_for_attempt(world, at.thread)
     at.finish()
-    resume_thread(world.store, world.caller, at.thread)
+    world.resume(at.thread)
     context = get_context(world.store, at.thread)
     assert (context["attempt"], context["lastError"]) == (
         2,
@@ -191,8 +188,8 @@ def test_drive_that_waits_before_it_tries_again_hears_that_it_is_over(world: Wor
         assert world.snapshot(thread).record.status == "ready"
     began = time.monotonic()
 
-    kill_thread(world.store, world.caller, threads[0])
-    pause_thread(world.store, world.caller, threads[1], now=True)
+    world.kill(threads[0])
+    world.pause(threads[1], now=True)
 
     assert time.monotonic() - began < 10
     for drive in drives:

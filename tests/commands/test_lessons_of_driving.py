@@ -24,7 +24,6 @@ from commands.at_work import (
 )
 from commands.world import DEMO, World
 
-from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.step_view import view_attempt
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
@@ -207,7 +206,7 @@ def test_agent_that_is_paused_now_keeps_what_it_printed_and_is_gone(world: World
     thread = begun(world, f"trap '' TERM; echo partly; {SAY_PID}{BEGUN}sleep 60 & wait; sleep 60")
     other = world.process("thread", "run", thread)
     wait_for(world.place / "begun", other)
-    paused = pause_thread(world.store, world.caller, thread, reason="lunch", now=True)
+    paused = world.pause(thread, reason="lunch", now=True)
     out, err = other.communicate(timeout=LONGEST_S)
 
     assert (other.returncode, paused.status) == (0, "paused"), err
@@ -233,7 +232,7 @@ def test_lost_try_is_an_attempt_that_says_so(world: World) -> None:
     drive = world.process("thread", "run", thread, "--until", "writer")
 
     assert finished(drive)[0] == 0
-    head = world.snapshot(thread).commit.oid
+    head = world.tip(thread)
     [lost] = [each for each in walk_history(world.store, head) if each.record.event == "attempt"]
     attempt = view_attempt(lost, lost.get_present().last_attempt) or {}
     assert (attempt["error"]["kind"], attempt["content"]) == ("lost", "half\n")

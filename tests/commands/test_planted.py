@@ -13,8 +13,6 @@ from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 
 from uwf_git.agentkit.adapters.check import list_changed
-from uwf_git.commands.control.steer import kill_thread
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.record import Worktree
 from uwf_git.commands.worktree.repository import find_origin, write_tree
@@ -252,7 +250,7 @@ def test_filters_of_the_user_and_of_the_project_at_the_beginning_stay(
     (Path(made.workdir) / "b.kept").write_text("new\n")
     (Path(made.workdir) / "b.user").write_text("new\n")
 
-    kill_thread(world.store, world.caller, one, reason="enough")
+    world.kill(one, reason="enough")
 
     assert texts == {"a.kept": "text\n", "a.user": "text\n", "notes": "begun\n"}
     shown = ("--git-dir", str(world.place / ".git"), "cat-file", "blob")
@@ -265,10 +263,9 @@ def test_filters_of_the_user_and_of_the_project_at_the_beginning_stay(
 
 
 def check_that_settings_go_with(world: World, thread: ThreadId) -> None:
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     kept = settings_file(world.store, thread)
     assert kept is not None
     assert Path(kept).exists()
-    for removal in plan_removals(world.store, [thread]):
-        remove_thread(world.store, world.caller, removal)
+    world.remove(thread)
     assert not Path(kept).exists()

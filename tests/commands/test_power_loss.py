@@ -10,8 +10,6 @@ from store.whole_refs import check_refs, refs_in
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.control.steer import kill_thread
-from uwf_git.store.git.config import set_config
 
 THREAD = re.compile(r"refs/(threads|archive)/(\w+)")
 
@@ -19,8 +17,7 @@ THREAD = re.compile(r"refs/(threads|archive)/(\w+)")
 @pytest.fixture
 def world(world: World) -> World:
     """Return a world with fsync, since these tests simulate a power loss."""
-    set_config(f"{world.store.path}/config", "uwf.fsync", "true")
-    world.reopen()
+    world.configure("uwf.fsync", "true")
     return world
 
 
@@ -76,7 +73,7 @@ def test_an_end_survives_a_power_loss(world: World) -> None:
 
 def test_a_kill_survives_a_power_loss(world: World) -> None:
     thread = world.begun()
-    assert lose_power(world, lambda each: kill_thread(each.store, each.caller, thread)) > 500
+    assert lose_power(world, lambda each: each.kill(thread)) > 500
 
 
 def test_a_node_put_by_hand_survives_a_power_loss(world: World) -> None:

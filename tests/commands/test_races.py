@@ -12,7 +12,6 @@ import pytest
 from commands.crowd import at_once
 from commands.world import World, fails, replied
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.turn import Played, Turn
@@ -89,7 +88,7 @@ def test_of_fifty_processes_on_one_thread_each_step_is_recorded_once(world: Worl
 
 
 def test_fifty_programs_on_one_thread_record_each_step_once(world: World) -> None:
-    thread = world.start("true", workflow=world.put(ENDLESS).workflow)
+    thread = world.begun(ENDLESS, "true")
     agent = world.program(
         """echo x >> played; while [ ! -e go ]; do sleep 0.01; done; echo '{"meta": {}}'"""
     )
@@ -147,7 +146,7 @@ def test_thread_that_many_end_at_once_ends_once(world: World, git: Callable[...,
     def act(number: int) -> str:
         world.reopen()
         try:
-            kill_thread(world.store, world.caller, thread, reason=f"process {number}")
+            world.kill(thread, reason=f"process {number}")
         except UwfError as error:
             return error.code
         return "killed"
@@ -183,10 +182,8 @@ def test_work_of_an_agent_whose_thread_moved_meanwhile_is_kept_and_taken_up(
 
     def play(turn: Turn) -> Played:
         # As the push of another clone does it, without our lock.
-        other = fork_thread(
-            world.store, world.caller, ForkRequest(thread), thread=world.new_id()
-        ).thread
-        moved = world.snapshot(other).commit.oid
+        other = world.fork(thread)
+        moved = world.tip(other)
         git("update-ref", ref, moved, turn.snapshot.commit.oid, cwd=world.store.path)
         return replied({"text": "dear"}, "What was paid for.")
 
@@ -210,13 +207,11 @@ def test_work_of_an_agent_whose_thread_moved_meanwhile_is_kept_and_taken_up(
 
 def test_failed_try_whose_thread_moved_meanwhile_is_nothing_to_keep(world: World) -> None:
     thread = world.begun()
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     def play(_turn: Turn) -> Played:
-        other = fork_thread(
-            world.store, world.caller, ForkRequest(thread), thread=world.new_id()
-        ).thread
-        moved = world.snapshot(other).commit.oid
+        other = world.fork(thread)
+        moved = world.tip(other)
         assert world.store.refs.advance(f"refs/threads/{thread}", seen=before, to=moved)
         return fails()(_turn)
 

@@ -48,7 +48,6 @@ from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -167,9 +166,7 @@ class Threads(RuleBasedStateMachine):
     def change_a_byte(self, chance: random.Random) -> None:
         """Change one byte of one commit, its tree or its now.json: verify finds it."""
         store = self.world.store
-        history = list(
-            walk_history(store, self.world.snapshot(chance.choice(self.roots)).commit.oid)
-        )
+        history = list(walk_history(store, self.world.tip(chance.choice(self.roots))))
         at = chance.randrange(len(history))
         parent = history[at + 1].commit.oid if at + 1 < len(history) else None
         made = Recorded(history[at].record.thread, history[at].commit.oid, parent)
@@ -183,7 +180,7 @@ class Threads(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_found(self) -> None:
-        assert verify(self.world.store, []).troubles == ()
+        self.world.assert_whole()
 
     def teardown(self) -> None:
         """Drive each thread as far as it goes; a hub takes what came of it."""
@@ -191,7 +188,7 @@ class Threads(RuleBasedStateMachine):
         for root in getattr(self, "roots", []):
             for name in self.list_active():
                 with suppress(UwfError):
-                    resume_thread(self.world.store, self.world.caller, name)
+                    self.world.resume(name)
             with suppress(UwfError):
                 drive(self.world, root, self.play, jobs=3, sleep=lambda _seconds: None)
         self.nothing_is_found()

@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from commands.forging import troubles
 from commands.world import World, content_player, fails
 from seal import START_MS
 
@@ -38,9 +37,7 @@ sys.exit(adapter_main(Tired())())
 
 def hit(world: World, thread: ThreadId, until: int = LATER_MS) -> TurnFailed:
     """Fail an attempt by a limit that ends at *until*."""
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, limited(until))
-    return caught.value
+    return world.fail(thread, limited(until))
 
 
 def limited(until: int) -> Player:
@@ -65,7 +62,7 @@ def test_thread_waits_for_the_end_of_the_limit_and_says_so(world: World) -> None
         world.step(thread)
     assert "waits until 2025-10-10 08:53:20 UTC: the agent of writer hit" in caught.value.message
     assert f"`uwf thread resume {thread}` lets it try now" in (caught.value.hint or "")
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_thread_can_be_stepped_from_the_moment_on_at_which_the_limit_ends(world: World) -> None:
@@ -80,7 +77,7 @@ def test_thread_can_be_stepped_from_the_moment_on_at_which_the_limit_ends(world:
 
     present = world.snapshot(thread).get_present()
     assert (present.waiting, present.attempts) == (None, 0)
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: World) -> None:
@@ -102,4 +99,4 @@ def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: Worl
     assert snapshot.get_present().waiting == Waiting("writer", LATER_MS)
     come(world, LATER_MS)
     assert world.step(thread, content_player).depth == 1
-    assert troubles(world) == []
+    world.assert_whole()

@@ -11,20 +11,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from seal import START_MS
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import retry_thread
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 DEMO = """\
@@ -84,12 +101,20 @@ class World:
 
     def start(self, *agents: str, workflow: str = "demo", prompt: str = "Do it.") -> ThreadId:
         """Start a thread, by default with an agent that is never run."""
-        request = StartRequest(workflow, prompt, agents or ("nobody",))
+        return self.begin(StartRequest(workflow, prompt, agents or ("nobody",)))
+
+    def begin(self, request: StartRequest) -> ThreadId:
+        """Start a thread as *request* says."""
         return start_thread(self.store, self.caller, request, thread=self.new_id()).thread
 
-    def begun(self, source: str = DEMO) -> ThreadId:
+    def fork(self, thread: str, at: str | None = None, **asked: Any) -> ThreadId:
+        """Fork a thread at a step; further keywords are those of the request."""
+        request = ForkRequest(thread, at, **asked)
+        return fork_thread(self.store, self.caller, request, thread=self.new_id()).thread
+
+    def begun(self, source: str = DEMO, *agents: str) -> ThreadId:
         """Register a workflow and start a thread of it."""
-        return self.start(workflow=self.put(source).workflow)
+        return self.start(*agents, workflow=self.put(source).workflow)
 
     def step(
         self,
@@ -106,9 +131,56 @@ class World:
         request = StepRequest(thread, play, Choice(**said), workdir)
         return step_thread(self.store, self.caller, request)
 
-    def retry(self, thread: str, *, hint: str = "") -> None:
+    def fail(self, thread: str, play: Player | None = None, **said: Any) -> TurnFailed:
+        """Take a step that fails, and return how."""
+        with pytest.raises(TurnFailed) as caught:
+            self.step(thread, play or fails(), **said)
+        return caught.value
+
+    def retry(self, thread: str, *, hint: str = "") -> ThreadResult:
         """Let a failed thread try again."""
-        retry_thread(self.store, self.caller, thread, hint=hint)
+        return retry_thread(self.store, self.caller, thread, hint=hint)
+
+    def pause(self, thread: str, *, reason: str = "", now: bool = False) -> ThreadResult:
+        """Pause a thread."""
+        return pause_thread(self.store, self.caller, thread, reason=reason, now=now)
+
+    def resume(self, thread: str, *, reason: str = "") -> ThreadResult:
+        """Resume a paused thread."""
+        return resume_thread(self.store, self.caller, thread, reason=reason)
+
+    def kill(self, thread: str, *, reason: str = "") -> ThreadResult:
+        """End a thread."""
+        return kill_thread(self.store, self.caller, thread, reason=reason)
+
+    def patch(self, thread: str, patch: Any, *, reason: str = "") -> ThreadResult:
+        """Change the state of a thread."""
+        return patch_thread(self.store, self.caller, thread, patch, reason=reason)
+
+    def poke(self, thread: str, **asked: Any) -> ThreadResult:
+        """Take the newest step back."""
+        return poke_thread(self.store, self.caller, thread, **asked)
+
+    def amend(self, thread: str, *agents: str, **asked: Any) -> Amended:
+        """Change the rules of a thread; keywords are those of the request."""
+        request = AmendRequest(thread, agents=agents, **asked)
+        return amend_thread(self.store, self.caller, request)
+
+    def answer(self, thread: str, said: PersonAnswer) -> ThreadResult:
+        """Answer the question to a person in a thread."""
+        question = read_question(self.store, self.caller, thread)
+        return answer_thread(self.store, self.caller, question, said)
+
+    def remove(self, *threads: str) -> list[Removed]:
+        """Remove ended threads, and what is below them."""
+        plan = plan_removals(self.store, threads)
+        return [remove_thread(self.store, self.caller, each) for each in plan]
+
+    def finish(self, thread: ThreadId, play: Player = content_player) -> Snapshot:
+        """Step a thread to its end."""
+        while self.snapshot(thread).record.status != "completed":
+            self.step(thread, play)
+        return self.snapshot(thread)
 
     def snapshot(self, thread: ThreadId) -> Snapshot:
         """Read the tip of an active or archived thread."""
@@ -116,6 +188,30 @@ class World:
         commit = refs.find(f"refs/archive/{thread}") or refs.find(f"refs/threads/{thread}")
         assert commit is not None
         return read_snapshot(self.store, commit)
+
+    def assert_sound(self, thread: ThreadId) -> None:
+        """Check a thread and its branches as `uwf verify` does."""
+        head = get_head(self.store, thread)
+        found = check_thread(self.store, thread, head.commit, archived=head.archived)
+        assert [each.message for each in found] == []
+
+    def assert_whole(self) -> None:
+        """Check the whole store as `uwf verify` does, in a new process."""
+        self.reopen()
+        assert verify(self.store, []).troubles == ()
+
+    def tip(self, thread: ThreadId) -> Oid:
+        """Return the newest commit of an active or archived thread."""
+        return self.snapshot(thread).commit.oid
+
+    def events(self, thread: ThreadId) -> list[str]:
+        """Return what happened to a thread, the oldest first."""
+        return [str(each.record.event) for each in walk_history(self.store, self.tip(thread))][::-1]
+
+    def configure(self, name: str, value: str) -> None:
+        """Change the store's configuration, and open it again."""
+        set_config(f"{self.store.path}/config", name, value)
+        self.reopen()
 
     def reopen(self) -> None:
         """Open the store again, as a new process would."""
@@ -144,13 +240,17 @@ class World:
 
 def make_world(at: Path, clock: Callable[[], int], ids: Callable[[], ThreadId]) -> World:
     """Return an empty store in the folder *at*, and a caller in a directory beside it."""
-    store = create_store(str(at / "store.git"))
-    # No test loses power, so fsync would only cost time.
-    set_config(os.path.join(store.path, "config"), "uwf.fsync", "false")
     place = at / "place"
     place.mkdir()
     caller = Caller(clock, dict(os.environ), str(place))
-    return World(place, open_store(store.path, environ=os.environ), caller, ids)
+    return World(place, make_store(at / "store.git"), caller, ids)
+
+
+def make_store(path: Path) -> Store:
+    """Return a new store without fsync: no test loses power, so it would only cost time."""
+    store = create_store(str(path))
+    set_config(f"{store.path}/config", "uwf.fsync", "false")
+    return open_store(store.path, environ=os.environ)
 
 
 def read_thread(store: Store, text: str, *, last: int | None = None) -> str:

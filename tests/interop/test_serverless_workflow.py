@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from commands.flow_runs import assert_sound, drive
+from commands.flow_runs import drive
 from commands.world import World, fails, replied
 
 from uwf_git.commands.turn.flow import fill_input
@@ -116,7 +116,7 @@ def run(world: World, translation: dict[str, Any], given: dict[str, Any]) -> Run
         source["roles"] = {role: {"systemPrompt": "Set.", "outputSchema": True} for role in agents}
     thread = world.begun(json.dumps(source))
     driven, steps = drive(world, thread, play, jobs=3)
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
     output = present.state.get("output", present.state)

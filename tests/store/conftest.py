@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from store.signing_keys import key
+from store.signing_keys import key, trusted
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 
-__all__ = ["key"]
+__all__ = ["key", "trusted"]
 
 BACKENDS = ["bare", "packed", "project", "worktree"]
 

@@ -87,6 +87,12 @@ def signed_and_trusted(
     return trusting(signed_by(store, key), place, f"{signer} {public_half(key)}")
 
 
+@pytest.fixture
+def trusted(store: Store, key: Path, tmp_path: Path) -> Store:
+    """Return a store whose commits are signed by a key that it trusts."""
+    return signed_and_trusted(store, key, tmp_path)
+
+
 @contextmanager
 def ssh_agent(socket: Path, *keys: Path) -> Iterator[dict[str, str]]:
     """Run an ssh-agent that holds *keys*; return the environment in which it is found."""

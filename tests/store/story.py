@@ -104,7 +104,7 @@ class Story:
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)
 
-    def attempt(self, message: str = "exit status 1", *, body: str = "") -> Head:
+    def attempt(self, message: str = "exit status 1", *, body: str = "", **fields: Any) -> Head:
         """Record a failed try."""
         now = self.clock()
         before, present = self.snapshot, self.snapshot.get_present()
@@ -114,6 +114,7 @@ class Story:
             "agent": reference(AGENT.hash),
             "attempt": present.attempts + 1,
             "error": {"kind": "exit", "message": message},
+            **fields,
         }
         if body:
             payload["stderr"] = reference(stderr.hash)

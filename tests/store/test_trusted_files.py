@@ -1,22 +1,14 @@
 """A command is trusted for the files that it means, not for its words."""
 
-import os
 from pathlib import Path
 
 import pytest
-from fresh_store import fresh_store
+from store.test_trust import reopened, store
 
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.store import Store
 from uwf_git.store.trust import find_meant_files, is_trusted, list_trusted, trust_agents
 
-
-def reopened(store: Store) -> Store:
-    return open_store(store.path, environ=os.environ)
-
-
-@pytest.fixture
-def store() -> Store:
-    return reopened(fresh_store())
+__all__ = ["store"]
 
 
 def write_file(path: Path) -> str:

@@ -50,7 +50,6 @@ def test_what_was_written_is_shown(text: str) -> None:
 
 def test_long_lines_are_cut() -> None:
     assert line("x" * 1000) == f"<bdi>{'x' * 299}…</bdi>"
-    assert line("x" * 1000) == f"<bdi>{'x' * 299}…</bdi>"
 
 
 def test_a_difference_tells_its_lines_apart() -> None:

@@ -2,43 +2,34 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agentkit.conftest import Turn
-from agentkit.person import Person
+from agentkit.person import Seat
+from programs import write_program
 
 HUMAN = f"{sys.executable} -m uwf_git.agentkit.adapters human"
-Start = Callable[..., Person]
+ADAPTER = ("-m", "uwf_git.agentkit.adapters", "human")
 
 
 @pytest.fixture
-def person(turn: Turn) -> Iterator[Start]:
-    """Start `uwf …` in front of a person, at the turn of the role ``counter``."""
-    started: list[Person] = []
-
-    def start(*words: str, **environ: str) -> Person:
-        store = {"UWF_REPO": f"{turn.place}/store.git"}
-        argv = words if words[0] == "-c" else ("-m", "uwf_git", *words)
-        started.append(Person(*argv, cwd=turn.place, **store, **environ))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.leave()
+def person(turn: Turn, seat: Seat) -> Seat:
+    """Start a program in front of a person, at the turn of the role ``counter``."""
+    return partial(seat, cwd=turn.place, UWF_REPO=f"{turn.place}/store.git")
 
 
 def step(turn: Turn) -> tuple[str, ...]:
-    return ("thread", "step", turn.thread, "--agent", HUMAN)
+    return ("-m", "uwf_git", "thread", "step", turn.thread, "--agent", HUMAN)
 
 
 def newest(turn: Turn) -> Any:
     return turn.uwf("thread", "show", turn.thread)["step"]
 
 
-def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: Start) -> None:
+def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
 
     shown = me.wait_for("words: a whole number.")
@@ -59,10 +50,9 @@ def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: S
     assert (told["meta"], told["content"]) == ({"words": 3}, "I counted\ntwice.")
 
 
-def test_editor_is_opened_on_the_terminal(turn: Turn, person: Start, tmp_path: Path) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && echo "Edited by hand." >>"$2"\n')
-    editor.chmod(0o755)
+def test_editor_is_opened_on_the_terminal(turn: Turn, person: Seat, tmp_path: Path) -> None:
+    script = 'test -t 0 && test -t 1 && echo "Edited by hand." >>"$2"'
+    editor = write_program(tmp_path / "editor", script)
     me = person(*step(turn), VISUAL=f"{editor} --wait")
     me.answer("> ", "4")
     me.answer("| ", "First.")
@@ -73,7 +63,7 @@ def test_editor_is_opened_on_the_terminal(turn: Turn, person: Start, tmp_path: P
     assert newest(turn)["content"] == "First.Edited by hand."
 
 
-def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Start) -> None:
+def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
     me.answer("> ", "4")
     me.answer("| ", "Four.")
@@ -88,7 +78,7 @@ def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Start) 
     assert (told["meta"], told["content"]) == ({"words": 5}, "Four.")
 
 
-def test_whoever_presses_ctrl_c_has_handed_in_nothing(turn: Turn, person: Start) -> None:
+def test_whoever_presses_ctrl_c_has_handed_in_nothing(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
     me.answer("> ", "4")
     me.wait_for("| ")
@@ -99,55 +89,37 @@ def test_whoever_presses_ctrl_c_has_handed_in_nothing(turn: Turn, person: Start)
     assert (shown["depth"], shown["status"], shown["step"]) == (0, "ready", None)
 
 
-def test_terminal_that_is_closed_ends_the_question(turn: Turn, tmp_path: Path) -> None:
-    me = Person(
-        "-m",
-        "uwf_git.agentkit.adapters",
-        "human",
-        turn.thread,
-        cwd=turn.place,
-        UWF_REPO=f"{turn.place}/store.git",
-        UWF_STEP_DIR=str(tmp_path),
-    )
-    try:
-        me.wait_for("> ")
-        assert "one two three" in (tmp_path / "prompt.md").read_text()
-        for _ in range(4):
-            me.type("\x04")
-        status, shown = me.end()
-    finally:
-        me.leave()
+def test_terminal_that_is_closed_ends_the_question(
+    turn: Turn, person: Seat, tmp_path: Path
+) -> None:
+    me = person(*ADAPTER, turn.thread, UWF_STEP_DIR=str(tmp_path))
+    me.wait_for("> ")
+    assert "one two three" in (tmp_path / "prompt.md").read_text()
+    for _ in range(4):
+        me.type("\x04")
+    status, shown = me.end()
 
     assert status == 130
     assert "no answer: Ctrl-D was typed again and again" in shown
 
 
-def test_own_terminal_will_do_without_an_engine(turn: Turn) -> None:
-    me = Person(
-        "-m",
-        "uwf_git.agentkit.adapters",
-        "human",
-        turn.thread,
-        cwd=turn.place,
-        UWF_REPO=f"{turn.place}/store.git",
-    )
-    try:
-        me.answer("> ", "4")
-        me.answer("| ", ".")
-        me.answer("[Y/n] ", "")
-        status, shown = me.end()
-        assert status == 0
-        assert '{"meta": {"words": 4}, "content": "", "rung": "asked"}' in shown
-    finally:
-        me.leave()
+def test_own_terminal_will_do_without_an_engine(turn: Turn, person: Seat) -> None:
+    me = person(*ADAPTER, turn.thread)
+    me.answer("> ", "4")
+    me.answer("| ", ".")
+    me.answer("[Y/n] ", "")
+    status, shown = me.end()
+
+    assert status == 0
+    assert '{"meta": {"words": 4}, "content": "", "rung": "asked"}' in shown
 
 
-def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person: Start) -> None:
+def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
     me.wait_for("> ")
     environ = os.environ | {"UWF_REPO": f"{turn.place}/store.git", "UWF_TTY": me.name}
     with subprocess.Popen(
-        [sys.executable, "-m", "uwf_git.agentkit.adapters", "human", turn.thread],
+        [sys.executable, *ADAPTER, turn.thread],
         cwd=turn.place, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True,
     ) as other:  # fmt: skip
@@ -167,9 +139,9 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
     assert told["meta"] == {"words": 7}
 
 
-def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, person: Start) -> None:
+def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, person: Seat) -> None:
     background = (
-        "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', 'uwf_git', "
+        "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, "
         f"*{step(turn)!r}], process_group=0).returncode)"
     )
     me = person("-c", background)

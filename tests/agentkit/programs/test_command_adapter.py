@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import write_program
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
@@ -34,8 +35,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     def write(script: str, **options: Any) -> CommandAdapter:
         program = tmp_path / "bin" / "fake-cli"
         program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
+        write_program(program, script)
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         given: dict[str, Any] = {
             "name": "fake",

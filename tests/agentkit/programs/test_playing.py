@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext, Turn
 from cli.ran import Ran
+from programs import write_program
 
 from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.playing import build_question, option
@@ -53,14 +54,12 @@ def play(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> Play:
     places = {"UWF_STEP_DIR": str(step_dir), "UWF_TRACE": str(step_dir / "trace.jsonl")}
 
     def run(script: str, *words: str, **environ: str) -> Ran:
-        program = turn.place / "fake-cli"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
+        program = write_program(turn.place / "fake-cli", script)
         return turn.python(
             str(turn.place / "adapter.py"),
             *words,
             turn.thread,
-            **{"UWF_FAKE_PROGRAM": str(program)} | places | environ,
+            **{"UWF_FAKE_PROGRAM": program} | places | environ,
         )
 
     return run

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from cli.ran import Ran
+from commands.world import DEMO
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import write_program
 
 from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, explicit_format, run
 from uwf_git.cli.session import Session
@@ -150,16 +152,14 @@ def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:
 
 
 def test_processes_of_a_command_get_the_signal_too(ran: Callable[..., Ran], tmp_path: Path) -> None:
-    workflow, agent = tmp_path / "echo.yaml", tmp_path / "agent"
-    workflow.write_text(ECHO)
-    agent.write_text("""#!/bin/sh\nprintf '{"meta": {}, "content": "%s"}' "$UWF_DEBUG"\n""")
-    agent.chmod(0o755)
+    (tmp_path / "demo.yaml").write_text(DEMO)
+    says = """printf '{"meta": {"text": "x", "ok": true}, "content": "%s"}' "$UWF_DEBUG" """
+    agent = write_program(tmp_path / "agent", says)
     store = {"UWF_REPO": str(tmp_path / "store.git")}
     assert ran("uwf_git", "init", store["UWF_REPO"]).status == 0
 
-    began = ran(
-        "uwf_git", "--debug", "run", str(workflow), "-p", "x", f"--agent={agent}", env=store
-    )
+    words = ("run", f"{tmp_path}/demo.yaml", "-p", "x", f"--agent={agent}")
+    began = ran("uwf_git", "--debug", *words, env=store)
 
     assert began.status == 0, began.err
     thread = json.loads(began.out)["thread"]
@@ -174,15 +174,13 @@ def test_processes_of_a_command_get_the_signal_too(ran: Callable[..., Ran], tmp_
 def test_kit_of_an_agent_logs_to_a_file_and_never_where_it_is_recorded(
     ran: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    workflow = tmp_path / "echo.yaml"
-    workflow.write_text(ECHO)
+    (tmp_path / "demo.yaml").write_text(DEMO.replace(", required: [text]", ""))
     path = tmp_path / "log"
     store = {"UWF_REPO": str(tmp_path / "store.git"), "UWF_DEBUG": str(path)}
     assert ran("uwf_git", "init", store["UWF_REPO"]).status == 0
 
-    began = ran(
-        "uwf_git", "run", str(workflow), "-p", "x", "--agent=uwf-shell 'echo \"{}\"'", env=store
-    )
+    words = ("run", f"{tmp_path}/demo.yaml", "-p", "x", "--until", "writer")
+    began = ran("uwf_git", *words, "--agent=uwf-shell true", env=store)
 
     assert (began.status, "tag" in began.err) == (0, False), began.err
     pids = {json.loads(line)["pid"] for line in path.read_text().splitlines()}
@@ -202,17 +200,3 @@ def test_broken_standard_error_does_not_keep_a_command_from_its_work(
 
     assert process.returncode == 0
     assert told["repo"] == store
-
-
-ECHO = """\
-name: echo
-description: Says something.
-roles:
-  sayer:
-    description: Says something.
-    systemPrompt: Say something.
-    outputSchema: {type: object}
-moderator:
-  - {from: $START, to: sayer}
-  - {from: sayer, to: $END}
-"""

@@ -114,15 +114,18 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
         assert len(ran.err.splitlines()) == 2
 
 
-def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
+@pytest.mark.parametrize(("verb", "place"), [("refs", "payload"), ("walk", "")])
+def test_missing_part_is_reported_and_the_status_says_so(
+    verb: str, place: str, cas: Cas, store: Store
+) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
 
-    ran = cas("refs", ada, "--format", "text")
+    ran = cas(verb, ada, "--format", "text")
 
     assert ran.status == 5
-    told = f"payload  {NOWHERE}  ! there is no node {NOWHERE} in this store"
-    assert ran.out.splitlines()[1] == told
+    told = f"{place}  {NOWHERE}  ! there is no node {NOWHERE} in this store"
+    assert ran.out.splitlines()[-1] == told
 
 
 def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
+from cas_nodes import PERSON, new_caller, put_person
 from cli.ran import Ran
 
 from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.session import Session
 from uwf_git.commands.cas import put_payload, put_schema
-from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
 from uwf_git.store.lookup.lookup import put_nodes
 from uwf_git.store.store import Store
@@ -81,17 +80,6 @@ def test_tree_of_a_long_chain_stays_on_the_screen(cas: Cas, store: Store) -> Non
 
     assert lines[-1] == f"{'  ' * 20}[39] {people[0].hash}  Person  p0"
     assert max(map(len, lines)) < 80
-
-
-def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
-    ada: NodeHash = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
-
-    ran = cas("walk", ada, "--format", "text")
-
-    assert ran.status == 5
-    told = f"  {NOWHERE}  ! there is no node {NOWHERE} in this store"
-    assert ran.out.splitlines()[-1] == told
 
 
 @pytest.mark.parametrize("words", [("refs",), ("walk",), ("schema", "list")])

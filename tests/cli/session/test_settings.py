@@ -183,10 +183,6 @@ def test_bare_repository_around_is_named_and_not_used(
     assert capsys.readouterr().err == ""
 
 
-def test_ids_come_from_the_session(session: Session, thread_ids: Callable[[], ThreadId]) -> None:
-    assert session.new_thread_id is thread_ids
-
-
 def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:
     session = read_session({})
     monkeypatch.setattr(time, "time_ns", lambda: -5_000_000_000)

@@ -40,7 +40,6 @@ def test_a_workflow_that_is_not_known_is_a_problem(uwf: Uwf) -> None:
 
 
 def test_files_of_the_project_that_use_each_other_are_a_problem(uwf: Uwf) -> None:
-    (uwf.place / ".workflows").mkdir()
     for name, other in (("one", "two"), ("two", "one")):
         uwf.file(f"type: workflow\nuse: {other}\n", name=f".workflows/{name}.yaml")
 

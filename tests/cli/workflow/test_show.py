@@ -57,9 +57,7 @@ def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
 
 def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:
     put = uwf.json("workflow", "put", uwf.file())
-    path = uwf.place / ".workflows" / "demo.yaml"
-    path.parent.mkdir()
-    path.write_text(DEMO.replace("Write.", "Write here."))
+    path = uwf.file(DEMO.replace("Write.", "Write here."), name=".workflows/demo.yaml")
     told = f"note: workflow demo is the file {path}, and not {put['workflow']}, which is registered"
 
     shown = uwf("workflow", "show", "demo")
@@ -70,14 +68,12 @@ def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:
         assert ran.status == 0
         assert ran.err.splitlines()[0] == told
     (row,) = uwf.json("workflow", "list")
-    assert (row["file"], row["shadows"]) == (str(path), put["workflow"])
+    assert (row["file"], row["shadows"]) == (path, put["workflow"])
     assert len(uwf.json("workflow", "history", "demo")) == 1
 
 
 def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
-    path = uwf.place / ".workflows" / "demo.yaml"
-    path.parent.mkdir()
-    path.write_text(DEMO + "defaultAgent: theirs\n")
+    path = uwf.file(DEMO + "defaultAgent: theirs\n", name=".workflows/demo.yaml")
 
     assert uwf("workflow", "show", "demo").err == f"note: workflow demo is the file {path}\n"
     assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
@@ -89,10 +85,10 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
 
 
 def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None:
-    for folder in (".git", ".workflows", "agents", "deep"):
+    for folder in (".git", "agents", "deep"):
         (uwf.place / folder).mkdir()
     uwf.agent(name="agents/all")
-    (uwf.place / ".workflows" / "demo.yaml").write_text(DEMO + "defaultAgent: agents/all\n")
+    uwf.file(DEMO + "defaultAgent: agents/all\n", name=".workflows/demo.yaml")
 
     ran = uwf.json("run", "demo", "-p", "x", "--trust", cwd=str(uwf.place / "deep"))
 
@@ -101,9 +97,7 @@ def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None
 
 def test_broken_file_is_reported_with_every_problem(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
-    path = uwf.place / ".workflows" / "demo.yaml"
-    path.parent.mkdir()
-    path.write_text("name: demo\nroles: {a: {systemPromt: x}}\n")
+    path = uwf.file("name: demo\nroles: {a: {systemPromt: x}}\n", name=".workflows/demo.yaml")
 
     ran = uwf("thread", "start", "demo", "-p", "x")
 

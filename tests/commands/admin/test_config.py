@@ -77,6 +77,7 @@ def test_setting_of_plans_is_checked_and_trusted_when_it_is_set(world: World) ->
         set_setting(world.store, "plan.planDir", "../elsewhere")
     set_setting(world.store, "plan.planDir", "plans", cwd=str(world.place))
     set_setting(world.store, "plan.agent", "claude", cwd=str(world.place))
+    set_setting(world.store, "plan.verifier", "")
     world.reopen()
 
     settings = load_plan_settings(world.store, str(world.place))

@@ -18,7 +18,6 @@ from uwf_git.store.gc.packing import (
     take_gc_log,
     write_gc_log,
 )
-from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 
 Git = Callable[..., str]
@@ -122,8 +121,7 @@ def test_store_that_stays_due_is_not_packed_again_for_a_day(world: World) -> Non
 def test_background_gc_returns_at_once(world: World) -> None:
     world.begun()
     due(world)
-    set_config(f"{world.store.path}/config", "gc.autoDetach", "true")
-    world.reopen()
+    world.configure("gc.autoDetach", "true")
     tidy(world.store, world.caller.environ)
     deadline = time.monotonic() + 20
     while count_files(world.store).packs == 0 or is_gc_running(world.store):
@@ -133,8 +131,7 @@ def test_background_gc_returns_at_once(world: World) -> None:
 
 def test_one_that_cannot_be_started_is_kept_as_a_failure(world: World) -> None:
     due(world)
-    set_config(f"{world.store.path}/config", "gc.autoDetach", "true")
-    world.reopen()
+    world.configure("gc.autoDetach", "true")
     tidy(world.store, {"NUL": "\0"})
     told = take_gc_log(world.store)
     assert told is not None
@@ -143,8 +140,7 @@ def test_one_that_cannot_be_started_is_kept_as_a_failure(world: World) -> None:
 
 def test_in_a_shared_store_the_group_may_pack_as_well(world: World) -> None:
     world.begun()
-    set_config(f"{world.store.path}/config", "core.sharedRepository", "group")
-    world.reopen()
+    world.configure("core.sharedRepository", "group")
     before = os.umask(0o022)
     try:
         gc_store(world.store, world.caller.environ)

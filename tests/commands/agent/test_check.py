@@ -13,7 +13,7 @@ from uwf_git.commands.agent.check import (
     find_trusted_settings,
 )
 from uwf_git.commands.agent.trust import AgentSelection, trust
-from uwf_git.store.git.config import GitConfig, set_config
+from uwf_git.store.git.config import GitConfig
 
 ANSWER = """echo '{"meta": {"ok": true}}'"""
 
@@ -92,8 +92,7 @@ def test_person_cannot_be_tried(world: World) -> None:
 
 def test_settings_that_are_trusted_reach_the_agent_as_variables(world: World) -> None:
     for name, value in (("args", "--mine"), ("env", "EVIL")):
-        set_config(f"{world.store.path}/config", f"uwf.claude.{name}", value)
-    world.reopen()
+        world.configure(f"uwf.claude.{name}", value)
     trust(world.store, AgentSelection(setting="uwf.claude.args", cwd=str(world.place)))
 
     assert find_trusted_settings(world.store, str(world.place)) == {"UWF_CLAUDE_ARGS": "--mine"}

@@ -6,7 +6,7 @@ from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.agent.trust import AgentSelection, select_agents, trust, untrust
-from uwf_git.store.git.config import add_config, set_config
+from uwf_git.store.git.config import add_config
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.trust import OLD_NAME, is_trusted, list_trusted, require_trusted, untrust_agents
 
@@ -115,8 +115,7 @@ def test_missing_selection_is_refused(
 
 @pytest.mark.parametrize("name", ["core.sshCommand", "CORE.sshcommand"])
 def test_setting_of_the_store_is_trusted_for_its_value(name: str, world: World) -> None:
-    set_config(f"{world.store.path}/config", "core.sshCommand", "ssh -i key")
-    world.reopen()
+    world.configure("core.sshCommand", "ssh -i key")
 
     assert trust(world.store, AgentSelection(setting=name, cwd=str(world.place))) == [
         {"command": "ssh -i key", "setting": "core.sshcommand"}
@@ -130,8 +129,7 @@ def test_setting_of_the_store_is_trusted_for_its_value(name: str, world: World) 
 
 def test_setting_means_files_where_its_program_runs(world: World) -> None:
     for name in ("uwf.agent", "uwf.claude.reviewer.program", "gpg.program", "uwf.onEvent"):
-        set_config(f"{world.store.path}/config", name, "./program")
-        world.reopen()
+        world.configure(name, "./program")
         trust(world.store, AgentSelection(setting=name, cwd=str(world.place)))
 
     agents, programs = str(world.place), world.store.path

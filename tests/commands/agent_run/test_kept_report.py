@@ -1,7 +1,6 @@
 """An agent that stays open is ended for what it has left in its file, if it may be ended."""
 
 import pytest
-from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -29,7 +28,7 @@ class EngineDied(BaseException):
 
 
 def begin(world: World, agent: str) -> ThreadId:
-    return world.start(world.program(agent), workflow=world.put(GRAPH).workflow)
+    return world.begun(GRAPH, world.program(agent))
 
 
 def play_ended(turn: Turn) -> Played:
@@ -44,7 +43,7 @@ def test_agent_that_stays_open_is_ended_for_its_report(world: World) -> None:
 
     step = world.snapshot(thread).get_head_node().payload
     assert (step["meta"], step["rung"]) == ({"text": "left"}, "file")
-    assert find_troubles(world.store) == ()
+    world.assert_whole()
     assert not get_run_dir(world.store, thread, world.snapshot(thread).commit.parents[0]).read(
         "report"
     )

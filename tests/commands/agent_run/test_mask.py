@@ -60,7 +60,7 @@ def unknown(*secrets: str) -> Secrets:
 def run(world: World) -> RunDir:
     """Return the run directory of a turn that has begun."""
     thread = world.begun()
-    run = get_run_dir(world.store, thread, world.snapshot(thread).commit.oid)
+    run = get_run_dir(world.store, thread, world.tip(thread))
     run.begin("writer")
     return run
 

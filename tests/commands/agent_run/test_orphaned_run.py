@@ -25,7 +25,6 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.plan import StopWatch
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
@@ -54,10 +53,9 @@ def left_alone(world: World, script: str, *, timeout_s: float | None = None) -> 
 
 def failed(at: AtWork) -> str:
     """Take the step, which fails; return the kind of its failure."""
-    with pytest.raises(TurnFailed) as caught:
-        at.world.step(at.thread, agent_player(None))
+    failed = at.world.fail(at.thread, agent_player(None))
     assert at.living() == []
-    return str(caught.value.facts["kind"])
+    return str(failed.facts["kind"])
 
 
 def test_time_limit_of_an_agent_holds_without_its_engine_too(world: World) -> None:
@@ -75,7 +73,7 @@ root: {type: parallel, nodes: [{type: agent, agentId: worker}]}
 config: {maxExecutionTime: 60000}
 """
     program = world.program(f"{SAY_PID}{BEGUN}{HANG}")
-    thread = world.start(program, workflow=world.put(flow).workflow)
+    thread = world.begun(flow, program)
     world.step(thread)
     at_work(world, thread).lose_engine()
     (branch,) = branches(world, thread)
@@ -190,10 +188,9 @@ def with_daemon(world: World) -> ThreadId:
 def test_daemon_of_an_agent_that_was_killed_is_not_waited_for(world: World) -> None:
     at = killed_with_a_daemon(world, with_daemon(world))
 
-    with pytest.raises(TurnFailed) as caught:
-        world.step(at.thread, agent_player(None))
+    failed = world.fail(at.thread, agent_player(None))
 
-    assert (caught.value.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
+    assert (failed.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
     assert at.living() == pids(world)[1:]
     assert world.step(at.thread).depth == 1
     at.check_whole()
@@ -203,10 +200,9 @@ def test_agent_that_is_killed_while_it_is_waited_for_leaves_a_daemon(world: Worl
     at = at_work(world, with_daemon(world))
     at.lose_engine()
 
-    with pytest.raises(TurnFailed) as caught:
-        world.step(at.thread, agent_player(None, on_tick=lambda: end_group_once(at)))
+    failed = world.fail(at.thread, agent_player(None, on_tick=lambda: end_group_once(at)))
 
-    assert (caught.value.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
+    assert (failed.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
 
 
 def end_group_once(at: AtWork) -> None:
@@ -219,7 +215,7 @@ def test_daemon_of_an_agent_that_was_killed_does_not_hold_up_a_poke(world: World
     world.step(thread)
     at = killed_with_a_daemon(world, thread)
 
-    poked = poke_thread(world.store, world.caller, thread)
+    poked = world.poke(thread)
 
     assert (poked.status, world.snapshot(thread).record.depth) == ("ready", 0)
     assert find_running(world.store, thread) is None

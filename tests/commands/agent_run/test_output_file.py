@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
@@ -30,8 +28,7 @@ LEAVES = """mkdir -p .state; echo '{"text": "left"}' >.state/status.json; echo p
 def begin(
     world: World, agent: str, *, file: str = ".state/status.json", source: str = GRAPH
 ) -> ThreadId:
-    workflow = world.put(source.replace("FILE", file)).workflow
-    return world.start(world.program(agent), workflow=workflow)
+    return world.begun(source.replace("FILE", file), world.program(agent))
 
 
 def run(world: World, thread: ThreadId) -> dict[str, Any]:
@@ -39,15 +36,14 @@ def run(world: World, thread: ThreadId) -> dict[str, Any]:
     world.step(thread, agent_player(None))
     snapshot = world.snapshot(thread)
     step = dict(snapshot.get_head_node().payload)
-    assert find_troubles(world.store) == ()
+    world.assert_whole()
     return step | {"content": snapshot.get_node(step["content"]["$ref"]).payload}
 
 
 def failure(world: World, thread: ThreadId) -> TurnFailed:
-    with pytest.raises(TurnFailed) as failed:
-        world.step(thread, agent_player(None))
-    assert find_troubles(world.store) == ()
-    return failed.value
+    failed = world.fail(thread, agent_player(None))
+    world.assert_whole()
+    return failed
 
 
 @pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
@@ -103,7 +99,7 @@ def test_link_large_file_and_pipe_are_not_read(world: World) -> None:
 def test_path_that_leads_out_fails_before_the_agent_is_paid(world: World, file: str) -> None:
     (world.place.parent / "victim").write_text("mine")
     thread = begin(world, f"touch paid; {LEAVES}", file=file)
-    patch_thread(world.store, world.caller, thread, {"bad": "../victim"})
+    world.patch(thread, {"bad": "../victim"})
     assert failure(world, thread).facts["kind"] == "output-file-unusable"
     assert not (world.place / "paid").exists()
     assert (world.place.parent / "victim").read_text() == "mine"

@@ -17,11 +17,9 @@ from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import forget_run
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.local_files import has_runs
@@ -130,7 +128,7 @@ def test_object_that_fits_the_schema_alone_is_the_meta(world: World) -> None:
     program = world.program("""echo '{"text": "bare"}'""")
     loose = DEMO.replace(", required: [text]", "")
     thread = world.start(program, workflow=world.put().workflow)
-    other = world.start(program, workflow=world.put(loose).workflow)
+    other = world.begun(loose, program)
 
     step(world, thread)
     with pytest.raises(TurnFailed) as caught:
@@ -246,7 +244,7 @@ def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: Wor
     thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
 
     assert step(world, thread).depth == 1
-    forget_run(world.store, thread, world.snapshot(thread).commit.oid)
+    forget_run(world.store, thread, world.tip(thread))
 
 
 # An agent that says that it began, and goes on when the file `go` is there.
@@ -393,9 +391,9 @@ def test_work_that_was_finished_after_the_engine_died_is_taken(
 def overtaken(world: World, slow: ThreadId) -> ThreadId:
     """Return a thread that moved while its orphaned agent finished."""
     ref, refs = f"refs/threads/{slow}", world.store.refs
-    start = world.snapshot(slow).commit.oid
+    start = world.tip(slow)
     world.step(slow, command="mine")
-    elsewhere = world.snapshot(slow).commit.oid
+    elsewhere = world.tip(slow)
     assert refs.delete(ref, seen=elsewhere)
     assert refs.create(ref, start)
     kill_while_agent_runs(world, slow)
@@ -410,12 +408,12 @@ def overtaken(world: World, slow: ThreadId) -> ThreadId:
 def test_work_that_a_push_overtook_while_its_engine_was_dead_is_kept_and_named(
     world: World, overtaken: ThreadId
 ) -> None:
-    before = world.snapshot(overtaken).commit.oid
+    before = world.tip(overtaken)
 
     with pytest.raises(WorkKept) as caught:
         step(world, overtaken)
 
-    assert world.snapshot(overtaken).commit.oid == before
+    assert world.tip(overtaken) == before
     (kept,) = list_preserved(world.store, overtaken)
     assert kept == caught.value.facts["commit"]
     payload = read_snapshot(world.store, kept).get_head_node().payload
@@ -490,7 +488,7 @@ def test_finished_work_is_recorded_as_its_own_agent_s_though_another_is_named(
     assert (snapshot.record.role, snapshot.record.agent) == ("writer", "agent")
     assert snapshot.get_head_node().payload["meta"] == {"text": "x", "ok": True}
     assert runs(world) == 1
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_interrupt_stops_the_agent_and_records_the_try(world: World, slow: ThreadId) -> None:
@@ -551,13 +549,13 @@ def test_engine_killed_after_the_commit_leaves_nothing_to_do_after_a_pause(
     def play_and_pause(turn: Turn) -> Played:
         played = play(turn)
         shutil.copytree(runs_of, saved)
-        pause_thread(world.store, world.caller, thread)
+        world.pause(thread)
         return played
 
     world.step(thread, play_and_pause)
     # As it was before the engine could forget the run.
     shutil.copytree(saved, runs_of, dirs_exist_ok=True)
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
 
     assert step(world, thread).role == "checker"
     assert list_preserved(world.store, thread) == []

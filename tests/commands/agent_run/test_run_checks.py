@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -31,8 +30,7 @@ ANSWER = """printf '{"meta": {"text": "words"}, "content": "a text", "usage": {"
 def begin(world: World, *checks: str, agent: str = ANSWER, file: str = CHECKED) -> ThreadId:
     """Start a thread whose writer's answer is checked by *checks*."""
     listed = ", ".join(json.dumps(each) for each in checks)
-    workflow = world.put(file.replace("CHECKS", listed)).workflow
-    return world.start(world.program(agent), workflow=workflow)
+    return world.begun(file.replace("CHECKS", listed), world.program(agent))
 
 
 def run(world: World, thread: ThreadId) -> str:
@@ -67,7 +65,7 @@ def test_answer_is_recorded_if_every_check_succeeds(world: World, file: str) -> 
     assert seen == {"role": "writer", "meta": {"text": "words"}, "content": "a text"}
     step = world.snapshot(thread).get_head_node().payload
     assert "fine\n\n$ test -f seen\n" in text_of(world, thread, "stderr", step)
-    assert find_troubles(world.store) == ()
+    world.assert_whole()
 
 
 @pytest.mark.parametrize("file", [CHECKED, FLOW], ids=["graph", "flow"])
@@ -85,7 +83,7 @@ def test_check_that_fails_fails_the_attempt_with_its_last_line(world: World, fil
     assert '"text": "words"' in text_of(world, thread, "content", attempt)
     assert attempt["usage"] == {"tokens": 7}
     assert not (world.place / "never").exists()
-    assert find_troubles(world.store) == ()
+    world.assert_whole()
 
 
 def test_next_try_is_told_what_the_check_printed(world: World) -> None:
@@ -124,10 +122,9 @@ def test_check_may_be_what_the_agent_makes(world: World) -> None:
 def test_check_has_the_time_of_the_agent(world: World) -> None:
     thread = begin(world, "sleep 60")
     agent = json.dumps({"command": world.program(ANSWER), "timeout": 0.5})
-    with pytest.raises(TurnFailed) as failed:
-        world.step(thread, agent_player(None), agents=(agent,))
-    assert "its check sleep exceeded its time limit" in failed.value.message
-    assert find_troubles(world.store) == ()
+    failed = world.fail(thread, agent_player(None), agents=(agent,))
+    assert "its check sleep exceeded its time limit" in failed.message
+    world.assert_whole()
 
 
 def test_check_that_the_thread_has_no_time_left_for_says_how_to_give_it_more(world: World) -> None:

@@ -205,4 +205,4 @@ def test_only_threads_with_traces_are_read(world: World, monkeypatch: pytest.Mon
 
     assert [row["thread"] for row in rows] == [at_work]
     # Its tip, and nothing of the others.
-    assert counted.objects == [world.snapshot(at_work).commit.oid.encode()]
+    assert counted.objects == [world.tip(at_work).encode()]

@@ -20,7 +20,6 @@ from uwf_git.commands.agent_run.runs import (
     list_finished_runs,
     read_step_dir,
 )
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -71,7 +70,7 @@ def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
     thread = world.begun()
 
     with run_of(world, thread), refuses("agent-left-running", match="cannot be seen") as caught:
-        kill_thread(world.store, world.caller, thread)
+        world.kill(thread)
 
     assert "kill --" not in (caught.value.hint or "")
     assert world.snapshot(thread).record.status == "ready"
@@ -83,7 +82,7 @@ def test_daemon_of_a_killed_agent_does_not_block(world: World) -> None:
 
     # This process is the daemon: it holds the lock, and no group 4194304 can exist.
     with run_of(world, thread, pid="4194304\n"):
-        kill_thread(world.store, world.caller, thread)
+        world.kill(thread)
 
     assert world.snapshot(thread).record.status == "killed"
 

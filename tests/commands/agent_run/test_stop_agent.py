@@ -20,7 +20,6 @@ from commands.world import World
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.agent_run.runs import stop_agents
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.store.threads.lock import ThreadBusy
 
 # The grace, and the time that two slow processors need to start and end processes.
@@ -51,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("nobody_is_left")
 def timed_pause(at: AtWork, reason: str = "it went astray") -> None:
     """Pause at once, in good time."""
     began = time.monotonic()
-    paused = pause_thread(at.world.store, at.world.caller, at.thread, reason=reason, now=True)
+    paused = at.world.pause(at.thread, reason=reason, now=True)
     assert time.monotonic() - began < LONGEST_S
     assert paused.status == "paused"
 
@@ -89,7 +88,7 @@ def test_agent_is_ended_with_its_thread(script: str, world: World) -> None:
     at = begin(world, script)
     began = time.monotonic()
 
-    kill_thread(world.store, world.caller, at.thread, reason="the issue was closed")
+    world.kill(at.thread, reason="the issue was closed")
 
     assert time.monotonic() - began < LONGEST_S
     assert at.living() == []
@@ -156,7 +155,7 @@ def test_agent_whose_engine_was_killed_is_ended_with_its_thread(world: World) ->
     at.lose_engine()
     assert at.living() == pids(world)
 
-    kill_thread(world.store, world.caller, at.thread)
+    world.kill(at.thread)
 
     assert at.living() == []
     assert at.snapshot().record.status == "killed"
@@ -172,7 +171,7 @@ def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_n
     timed_pause(at)
 
     assert at.living() == []
-    resume_thread(world.store, world.caller, at.thread)
+    world.resume(at.thread)
     step = world.process("thread", "step", at.thread)
     _out, err = step.communicate(timeout=60)
     assert step.returncode == 130, err
@@ -191,7 +190,7 @@ def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
     at = begin(world, OBEDIENT)
     other = world.start(workflow=world.snapshot(at.thread).record.workflow)
     ref = f"refs/threads/{at.thread}"
-    here, there = world.snapshot(at.thread).commit.oid, world.snapshot(other).commit.oid
+    here, there = world.tip(at.thread), world.tip(other)
     assert world.store.refs.advance(ref, seen=here, to=there)
 
     assert stop_agents(world.store, at.thread, reason="x")
@@ -219,7 +218,7 @@ def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World) -> No
     at = begin(world, OBEDIENT)
     rest = [world.process("thread", "step", at.thread) for _ in range(4)]
 
-    kill_thread(world.store, world.caller, at.thread)
+    world.kill(at.thread)
 
     for each in rest:
         _out, err = each.communicate(timeout=60)
@@ -242,7 +241,7 @@ def test_kill_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     # Not reaped yet: a zombie holds nothing.
     wait_until_gone(killer.pid)
 
-    kill_thread(world.store, world.caller, at.thread)
+    world.kill(at.thread)
 
     assert killer.communicate()[0] == b""
     assert at.living() == []
@@ -265,7 +264,7 @@ def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
 
     assert at.living() == []
     at.finish()
-    resume_thread(world.store, world.caller, at.thread)
+    world.resume(at.thread)
     assert at.snapshot().record.status == "ready"
     at.check_whole()
 
@@ -295,7 +294,7 @@ def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(
     reason: str, told: str, world: World
 ) -> None:
     at = begin(world, OBEDIENT)
-    pause_thread(world.store, world.caller, at.thread)
+    world.pause(at.thread)
     assert at.living() == pids(world) != []
 
     timed_pause(at, reason)

@@ -4,23 +4,18 @@ import os
 from typing import Any
 
 import pytest
-from commands.forging import troubles
 from commands.verify.test_amend import LONGER
 from commands.world import World, content_player, fails, read_thread, says
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy
 from uwf_git.store.trust import is_trusted, untrust_agents
 
@@ -28,11 +23,6 @@ SHORTER = (
     "name: shorter\nroles: {checker: }\nmoderator:\n- {from: $START, to: checker}\n"
     "- {from: checker, to: $END}\n"
 )
-
-
-def amend(world: World, thread: str, *agents: str, **asked: Any) -> Amended:
-    request = AmendRequest(thread, agents=agents, **asked)
-    return amend_thread(world.store, world.caller, request)
 
 
 def agents_of(world: World, thread: str) -> dict[str, str]:
@@ -44,9 +34,7 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
     thread = world.begun()
     head = world.snapshot(thread).record.node
 
-    amended = amend(
-        world, thread[:26], "checker=uwf-x --kind 1", reason="It was too kind.\nReally."
-    )
+    amended = world.amend(thread[:26], "checker=uwf-x --kind 1", reason="It was too kind.\nReally.")
 
     snapshot = world.snapshot(thread)
     assert amended == Amended(
@@ -68,23 +56,23 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
         "It was too kind.\nReally.",
     )
     assert is_trusted(world.store, {"command": "uwf-x --kind 1"}, world.caller.cwd)
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_limits_are_set_changed_and_taken_away(world: World) -> None:
     thread = world.begun()
 
-    assert amend(world, thread, limits={"maxSteps": 1, "maxCost": 2.5}).limits == {
+    assert world.amend(thread, limits={"maxSteps": 1, "maxCost": 2.5}).limits == {
         "maxSteps": 1,
         "maxCost": 2.5,
     }
     world.step(thread)
     with pytest.raises(LimitReached, match="1 of 1 steps are taken"):
         world.step(thread)
-    assert amend(world, thread, limits={"maxSteps": None}).limits == {"maxCost": 2.5}
+    assert world.amend(thread, limits={"maxSteps": None}).limits == {"maxCost": 2.5}
     assert world.snapshot(thread).subject == "amend: maxSteps is no limit"
     assert world.step(thread).depth == 2
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 @pytest.mark.parametrize(
@@ -95,23 +83,23 @@ def test_agent_that_makes_no_sense_changes_nothing(
     agent: str, error: str | type[Exception], world: World
 ) -> None:
     thread = world.begun()
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with refuses(error):
-        amend(world, thread, "checker=good", agent)
+        world.amend(thread, "checker=good", agent)
 
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "good"}, world.caller.cwd)
 
 
 def test_thread_that_has_ended_is_not_amended(world: World) -> None:
     thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     with pytest.raises(ThreadNotActive):
-        amend(world, thread, "x")
+        world.amend(thread, "x")
     with pytest.raises(ThreadNotActive):
-        amend(world, thread, workflow="demo")
+        world.amend(thread, workflow="demo")
 
 
 def test_step_of_another_process_ends_well_after_it_was_amended(world: World) -> None:
@@ -126,35 +114,30 @@ def test_step_of_another_process_ends_well_after_it_was_amended(world: World) ->
 
     with world.process("thread", "step", thread) as stepping:
         began.read_text()
-        amend(world, thread, "writer=another", limits={"maxSteps": 1})
+        world.amend(thread, "writer=another", limits={"maxSteps": 1})
         with pytest.raises(ThreadBusy):
-            amend(world, thread, workflow="demo")
+            world.amend(thread, workflow="demo")
         go.write_text("on\n")
         assert stepping.wait(60) == 0
 
-    events = [each.record.event for each in walk_history(world.store, _tip(world, thread))]
-    assert events == ["step", "amend", "start"]
+    assert world.events(thread) == ["start", "amend", "step"]
     assert agents_of(world, thread)["writer"] == "another"
     with pytest.raises(LimitReached):
         world.step(thread)
-    assert troubles(world) == []
-
-
-def _tip(world: World, thread: str) -> Oid:
-    return get_head(world.store, ThreadId(thread)).commit
+    world.assert_whole()
 
 
 def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World) -> None:
     thread = world.begun()
-    amend(world, thread, "checker=human")
+    world.amend(thread, "checker=human")
     world.step(thread)
     assert world.step(thread).status == "waiting"
 
-    assert amend(world, thread, "writer=somebody").status == "waiting"
-    assert amend(world, thread, "checker=uwf-x").status == "ready"
+    assert world.amend(thread, "writer=somebody").status == "waiting"
+    assert world.amend(thread, "checker=uwf-x").status == "ready"
 
     assert world.step(thread).role == "checker"
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_limit_of_an_agent_is_not_waited_for_when_another_plays(world: World) -> None:
@@ -164,10 +147,10 @@ def test_limit_of_an_agent_is_not_waited_for_when_another_plays(world: World) ->
         world.step(thread, limited)
     assert world.snapshot(thread).record.status == "waiting"
 
-    assert amend(world, thread, "writer=another").status == "ready"
+    assert world.amend(thread, "writer=another").status == "ready"
 
     assert world.step(thread).role == "writer"
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_thread_goes_on_with_another_workflow(world: World) -> None:
@@ -175,22 +158,22 @@ def test_thread_goes_on_with_another_workflow(world: World) -> None:
     world.step(thread)
     other = world.put(LONGER).workflow
 
-    amended = amend(world, thread, workflow="longer", reason="It needs an editor.")
+    amended = world.amend(thread, workflow="longer", reason="It needs an editor.")
 
     record = world.snapshot(thread).record
     assert (amended.workflow, amended.name, amended.unbound) == (other, "longer", ("editor",))
     assert (record.workflow, record.workflow_name) == (other, "longer")
-    amend(world, thread, "editor=e")
+    world.amend(thread, "editor=e")
     roles = [world.step(thread, says({"ok": True})).role for _ in range(3)]
     assert roles == ["checker", "editor", None]
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -> None:
     thread = world.begun()
     world.put(LONGER + "agentOverrides: {editor: the-override, writer: not-for-this-thread}\n")
 
-    amended = amend(world, thread, "checker=typed", workflow="longer", default_agent="unused")
+    amended = world.amend(thread, "checker=typed", workflow="longer", default_agent="unused")
 
     assert amended.agents == {"editor": "the-override", "checker": "typed"}
     assert agents_of(world, thread) == {
@@ -200,14 +183,14 @@ def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -
     }
     assert not is_trusted(world.store, {"command": "unused"}, world.caller.cwd)
     assert world.snapshot(thread).subject.endswith("; agent of editor, checker")
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
     thread = world.begun()
     world.put(LONGER)
 
-    amended = amend(world, thread, workflow="longer", default_agent="of-the-process")
+    amended = world.amend(thread, workflow="longer", default_agent="of-the-process")
 
     assert (amended.agents, amended.unbound) == ({"editor": "of-the-process"}, ())
     assert is_trusted(world.store, {"command": "of-the-process"}, world.caller.cwd)
@@ -217,22 +200,20 @@ def test_position_has_to_be_there(world: World) -> None:
     thread = world.begun()
     world.put(SHORTER)
     world.step(thread)
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with refuses("position-gone") as caught:
-        amend(world, thread, "typed", workflow="shorter")
+        world.amend(thread, "typed", workflow="shorter")
 
     assert f"thread {thread} stands at writer, and workflow shorter" in caught.value.message
     assert "its roles are checker" in (caught.value.hint or "")
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "typed"}, world.caller.cwd)
     # As the hint says.
-    fork = fork_thread(
-        world.store, world.caller, ForkRequest(thread, at="0"), thread=world.new_id()
-    ).thread
-    assert amend(world, fork, workflow="shorter").status == "ready"
+    fork = world.fork(thread, at="0")
+    assert world.amend(fork, workflow="shorter").status == "ready"
     assert world.step(fork, says({})).role == "checker"
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
@@ -241,7 +222,7 @@ def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
 
     def play(turn: Turn) -> Played:
         with pytest.raises(ThreadBusy):
-            amend(world, thread, workflow="longer")
+            world.amend(thread, workflow="longer")
         return content_player(turn)
 
     world.step(thread, play)
@@ -263,21 +244,21 @@ def test_what_is_so_already_is_refused(
     world: World, agents: tuple[str, ...], asked: dict[str, Any]
 ) -> None:
     thread = world.begun()
-    amend(world, thread, "checker=c", limits={"maxSteps": 7})
+    world.amend(thread, "checker=c", limits={"maxSteps": 7})
     before = get_head(world.store, thread)
 
     with refuses("already-so", match="already"):
-        amend(world, thread, *agents, **asked)
+        world.amend(thread, *agents, **asked)
 
     assert get_head(world.store, thread) == before
 
 
 def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: World) -> None:
     thread = world.begun()
-    amend(world, thread, "checker=c")
+    world.amend(thread, "checker=c")
     untrust_agents(world.store, command="c")
 
-    amend(world, thread, "checker=c")
+    world.amend(thread, "checker=c")
 
     assert is_trusted(world.store, {"command": "c"}, world.caller.cwd)
 
@@ -285,7 +266,7 @@ def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: 
 def test_time_is_written_as_people_say_it(world: World) -> None:
     thread = world.begun()
 
-    amend(world, thread, limits={"maxExecutionTime": 5_400_000, "maxTokens": 10})
+    world.amend(thread, limits={"maxExecutionTime": 5_400_000, "maxTokens": 10})
 
     said = "amend: maxExecutionTime is 1 h 30 min; maxTokens is 10"
     assert world.snapshot(thread).subject == said
@@ -301,8 +282,8 @@ def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
     world.put()
     thread = world.start('{"command": "uwf-x", "timeout": 60, "env": {"A": "1", "B": "2"}}')
 
-    amend(world, thread, "checker=uwf-y")
-    amend(world, thread, 'writer={"timeout": null, "protocol": "flags", "env": {"A": null}}')
+    world.amend(thread, "checker=uwf-y")
+    world.amend(thread, 'writer={"timeout": null, "protocol": "flags", "env": {"A": null}}')
 
     assert agents_of(world, thread) == {"writer": "uwf-x", "checker": "uwf-y"}
     assert settings_of(world, thread) == {
@@ -311,9 +292,9 @@ def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
     }
     changed = {"command": "uwf-x", "protocol": "flags", "env": {"B": "2"}}
     assert is_trusted(world.store, changed, str(world.place))
-    assert troubles(world) == []
+    world.assert_whole()
     with refuses("already-so"):
-        amend(world, thread, 'checker={"timeout": 60}')
+        world.amend(thread, 'checker={"timeout": 60}')
 
 
 def test_settings_stay_through_a_fork_and_another_workflow(world: World) -> None:
@@ -324,14 +305,14 @@ def test_settings_stay_through_a_fork_and_another_workflow(world: World) -> None
     fork = world.new_id()
     fork_thread(world.store, world.caller, ForkRequest(thread), thread=fork)
 
-    amend(world, fork, 'editor={"command": "uwf-e", "timeout": 1}', workflow="longer")
+    world.amend(fork, 'editor={"command": "uwf-e", "timeout": 1}', workflow="longer")
 
     assert settings_of(world, fork) == {
         "writer": {"timeout": 60},
         "checker": {"timeout": 60},
         "editor": {"timeout": 1},
     }
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_settings_for_a_role_without_an_agent_need_a_command(world: World) -> None:
@@ -339,6 +320,6 @@ def test_settings_for_a_role_without_an_agent_need_a_command(world: World) -> No
     thread = world.start("writer=w")
 
     with refuses("command-unnamed", match="role checker has no agent"):
-        amend(world, thread, '{"timeout": 1}')
+        world.amend(thread, '{"timeout": 1}')
     with refuses("bad-agent", match="--agent checker is no agent: timout: unknown key"):
-        amend(world, thread, 'checker={"timout": null}')
+        world.amend(thread, 'checker={"timout": null}')

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.forging import troubles
 from commands.world import World, content_player, says
 from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import show_workflow
@@ -45,7 +43,7 @@ def test_thread_goes_on_past_its_old_end(world: World) -> None:
     assert world.snapshot(thread).body == "The API changed."
     assert world.step(thread, says({})).role == "doc-writer"
     assert world.step(thread).status == "completed"
-    assert troubles(world) == []
+    world.assert_whole()
 
 
 def test_file_may_include_others_beside_it(world: World) -> None:
@@ -64,12 +62,12 @@ def test_file_may_include_others_beside_it(world: World) -> None:
 def test_what_is_there_already_is_not_added_again(world: World) -> None:
     thread = world.begun()
     append(world, thread)
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with refuses("nothing-to-append"):
         append(world, thread)
 
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
 
 
 @pytest.mark.parametrize(
@@ -81,12 +79,12 @@ def test_what_is_there_already_is_not_added_again(world: World) -> None:
 )
 def test_file_that_is_not_right_changes_nothing(text: str, told: str, world: World) -> None:
     thread = world.begun()
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with pytest.raises(InvalidWorkflow, match=told):
         append(world, thread, text + "\nagentOverrides: {writer: bad}\n")
 
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "bad"}, world.caller.cwd)
 
 
@@ -99,6 +97,6 @@ def test_nothing_is_appended_while_a_step_is_under_way_or_after_the_end(world: W
         return content_player(turn)
 
     world.step(thread, play)
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     with pytest.raises(ThreadNotActive):
         append(world, thread)

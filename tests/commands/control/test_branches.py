@@ -5,17 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.flow_runs import branches, drive, log, script
 from commands.world import World, fails
 from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
@@ -56,20 +53,20 @@ def grown(world: World, **limits: Any) -> tuple[ThreadId, list[ThreadId]]:
 
 def test_a_pause_is_one_commit_and_holds_every_branch(world: World) -> None:
     thread, leaves = grown(world)
-    before = [world.snapshot(each).commit.oid for each in leaves]
+    before = [world.tip(each) for each in leaves]
 
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
 
-    assert [world.snapshot(each).commit.oid for each in leaves] == before
+    assert [world.tip(each) for each in leaves] == before
     for leaf in leaves:
         with pytest.raises(BranchHeld, match="is paused"):
             world.step(leaf, script())
     with pytest.raises(ThreadNotReady):
         drive(world, thread, script())
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     assert world.snapshot(thread).record.status == "split"
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_pause_holds_the_answer_of_a_person_too(world: World) -> None:
@@ -78,37 +75,37 @@ def test_a_pause_holds_the_answer_of_a_person_too(world: World) -> None:
     question = read_question(world.store, world.caller, leaf)
     said = PersonAnswer({}, "Fine.")
 
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     with pytest.raises(BranchHeld, match="is paused"):
         answer_thread(world.store, world.caller, question, said)
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
 
     assert answer_thread(world.store, world.caller, question, said).status == "ready"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_kill_ends_the_thread_first_and_then_all_below(world: World) -> None:
     thread, leaves = grown(world)
 
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
 
     inner = branches(world, thread)[1]
     for each in (thread, inner, *leaves):
         assert log(world, each)[-1] == "kill killed"
         assert world.snapshot(each).body == "enough"
     assert world.store.refs.find(f"refs/threads/{thread}") is None
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     for leaf in leaves:
-        assert_sound(world, leaf)
+        world.assert_sound(leaf)
     with pytest.raises(ThreadNotActive):
-        kill_thread(world.store, world.caller, thread)
+        world.kill(thread)
 
 
 def test_a_second_kill_ends_what_a_crash_left(world: World) -> None:
     thread, leaves = grown(world)
     end_by_kill(world.store, world.caller, thread, reason="crashed after this")
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     assert [world.snapshot(each).record.status for each in leaves] == ["killed"] * 3
     assert world.snapshot(leaves[0]).body == "crashed after this"
@@ -142,7 +139,7 @@ class Background:
 
     def __init__(self, world: World, thread: ThreadId, agent: str) -> None:
         self.stopped = ""
-        amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+        world.amend(thread, agent)
         self._thread = threading.Thread(target=self._run, args=(world, thread))
         self._thread.start()
 
@@ -160,7 +157,7 @@ def sleeping(world: World) -> tuple[ThreadId, list[ThreadId], Background]:
     thread, leaves = grown(world)
     agent = world.program("exec sleep 60")
     for leaf in leaves:
-        amend_thread(world.store, world.caller, AmendRequest(leaf, agents=(agent,)))
+        world.amend(leaf, agent)
     background = Background(world, thread, agent)
     at_work(world, leaves)
     return thread, leaves, background
@@ -171,7 +168,7 @@ def test_pause_now_stops_the_agents_of_all_branches(
 ) -> None:
     thread, leaves, background = sleeping
 
-    pause_thread(world.store, world.caller, thread, now=True, reason="look first")
+    world.pause(thread, now=True, reason="look first")
 
     assert background.wait() == "paused"
     assert [log(world, each)[-1] for each in leaves] == [
@@ -180,9 +177,9 @@ def test_pause_now_stops_the_agents_of_all_branches(
         "attempt 0/1/1/1 ready",
     ]
     assert log(world, thread)[-1] == "pause paused"
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_kill_stops_the_agents_of_all_branches(
@@ -190,13 +187,13 @@ def test_kill_stops_the_agents_of_all_branches(
 ) -> None:
     thread, leaves, background = sleeping
 
-    kill_thread(world.store, world.caller, thread, reason="wrong way")
+    world.kill(thread, reason="wrong way")
 
     assert background.wait() == "killed"
     assert [log(world, each)[-2:] for each in leaves] == [
         [f"attempt {at} ready", "kill killed"] for at in ("0/1/0/0", "0/1/1/0", "0/1/1/1")
     ]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_any_ends_the_process_groups_of_the_losers(world: World) -> None:
@@ -209,7 +206,7 @@ root:
   nodes: [{type: agent, agentId: quick}, {type: agent, agentId: slow}]
 """)
     agent = world.program('[ "$UWF_ROLE" = quick ] && echo done && exit; sleep 60 & wait')
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
+    world.amend(thread, agent)
 
     driven, done = drive(world, thread, agent_player(None), jobs=2)
 
@@ -217,7 +214,7 @@ root:
     loser = branches(world, thread)[1]
     assert log(world, loser)[-2:] == ["attempt 0/1 ready", "kill killed"]
     assert list_run_dirs(world.store, loser) == []
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_limits_count_what_all_branches_spent(world: World) -> None:
@@ -232,36 +229,36 @@ def test_limits_count_what_all_branches_spent(world: World) -> None:
     assert show_thread(world.store, thread)["limitsUsed"] == {"maxSteps": 3}
     driven, done = drive(world, thread, script())
     assert (driven.stopped, done) == ("limit", [])
-    amend_thread(world.store, world.caller, AmendRequest(thread, limits={"maxSteps": 6}))
+    world.amend(thread, limits={"maxSteps": 6})
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_branch_gets_no_limits_of_its_own(world: World) -> None:
     _thread, leaves = grown(world)
 
     with pytest.raises(WrongStatus, match="limits of its parent"):
-        amend_thread(world.store, world.caller, AmendRequest(leaves[0], limits={"maxSteps": 6}))
+        world.amend(leaves[0], limits={"maxSteps": 6})
 
 
 def test_a_poke_is_refused_where_branches_took_the_steps(world: World) -> None:
     thread, leaves = grown(world)
     with pytest.raises(WrongStatus, match="has split"):
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
     with pytest.raises(WrongStatus, match="no step"):
-        poke_thread(world.store, world.caller, leaves[0])
+        world.poke(leaves[0])
     drive(world, thread, script(), until="four")
     while world.snapshot(thread).record.status == "split":
         world.step(thread, script())
 
     with pytest.raises(WrongStatus, match="has joined"):
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
     world.step(thread, script())
-    poke_thread(world.store, world.caller, thread)
+    world.poke(thread)
 
     assert world.snapshot(thread).get_present().at == "0/1"
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 OTHER = TREE.replace("agentId: last", "agentId: closer")
@@ -269,9 +266,7 @@ OTHER = TREE.replace("agentId: last", "agentId: closer")
 
 def amend(world: World, thread: ThreadId, source: str) -> None:
     workflow = world.put(source).workflow
-    amend_thread(
-        world.store, world.caller, AmendRequest(thread, workflow=workflow, default_agent="nobody")
-    )
+    world.amend(thread, workflow=workflow, default_agent="nobody")
 
 
 def test_a_workflow_changes_neither_while_split_nor_in_a_branch(world: World) -> None:
@@ -284,8 +279,7 @@ def test_a_workflow_changes_neither_while_split_nor_in_a_branch(world: World) ->
 def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> None:
     """It begins and ends at a place of the flow, which another flow may not have."""
     _, leaves = grown(world)
-    request = ForkRequest(leaves[0])
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    fork = world.fork(leaves[0])
 
     for other in (LINE, TREE.replace("    - {type: agent, agentId: first}\n", "")):
         with refuses("place-gone", match="stands at 0/1/0"):
@@ -293,7 +287,7 @@ def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> 
     amend(world, fork, TREE.replace("agentId: two", "agentId: other"))
 
     assert drive(world, fork, script())[1] == ["one", "other"]
-    assert_sound(world, fork)
+    world.assert_sound(fork)
 
 
 LINE = """\
@@ -331,10 +325,10 @@ def test_a_poke_to_a_place_that_the_workflow_lost_is_refused(world: World) -> No
     amend(world, thread, LINE)
 
     with refuses("place-gone", match=r"0/0\.2/0"):
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
 
     assert drive(world, thread, script())[1] == ["three"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: World) -> None:
@@ -353,7 +347,7 @@ def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) ->
     thread, _ = grown(world)
 
     with pytest.raises(WrongStatus, match="none of its branches has failed"):
-        retry_thread(world.store, world.caller, thread)
+        world.retry(thread)
 
 
 @pytest.mark.parametrize("verb", ["run", "step"])
@@ -363,7 +357,7 @@ def test_ctrl_c_stops_every_agent_and_records_each_attempt(
     thread, leaves = grown(world)
     agent = world.program("exec sleep 60")
     for each in (thread, *leaves):
-        amend_thread(world.store, world.caller, AmendRequest(each, agents=(agent,)))
+        world.amend(each, agent)
     running = world.process("thread", verb, thread)
     at_work(world, leaves)
 
@@ -375,5 +369,5 @@ def test_ctrl_c_stops_every_agent_and_records_each_attempt(
     assert [log(world, each)[-1].split()[0] for each in leaves] == ["attempt"] * 3
     assert [world.snapshot(each).get_present().failures for each in leaves] == [0, 0, 0]
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""

@@ -4,20 +4,10 @@ import fcntl
 from pathlib import Path
 
 import pytest
-from commands.forging import messages
-from commands.world import World, fails, says
+from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import (
-    AmendRequest,
-    RuleChange,
-    amend_thread,
-    build_rule_change,
-    poke_thread,
-    steer_between_steps,
-)
-from uwf_git.commands.control.steer import pause_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
@@ -53,7 +43,7 @@ def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:
     def plan(snapshot: Snapshot) -> NewCommit:
         seen.append(snapshot.record.status)
         if len(seen) == 1:
-            pause_thread(world.store, world.caller, thread)
+            world.pause(thread)
         return build_rule_change(world.caller, snapshot, RuleChange("amend", workflow, workflow))[0]
 
     assert steer_between_steps(world.store, world.caller, thread, plan).status == "paused"
@@ -62,7 +52,7 @@ def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:
 
 def test_nothing_is_planned_while_an_agent_was_left_running(world: World) -> None:
     thread = world.begun()
-    run_dir = Path(world.store.local_path("run", thread, world.snapshot(thread).commit.oid))
+    run_dir = Path(world.store.local_path("run", thread, world.tip(thread)))
     run_dir.mkdir(parents=True)
 
     with open(f"{run_dir}.alive", "w") as alive:
@@ -78,7 +68,7 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     world.step(thread, says({"ok": True}, "Good.", state={"n": 2}, usage={"tokens": 7}))
     old = world.snapshot(thread).record.node
 
-    poked = poke_thread(world.store, world.caller, thread, hint="it overlooked the tests")
+    poked = world.poke(thread, hint="it overlooked the tests")
 
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()
@@ -95,33 +85,32 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     assert new.payload["prev"] == {"$ref": first.record.node}
     # The old answer is still there, by its name.
     assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_one_step_is_taken_back_at_a_time(world: World) -> None:
     thread = world.begun()
     world.step(thread)
     world.step(thread)
-    poke_thread(world.store, world.caller, thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    before = world.snapshot(thread).commit.oid
+    world.poke(thread)
+    world.fail(thread)
+    before = world.tip(thread)
 
     with pytest.raises(WrongStatus, match="taken its newest step back already") as caught:
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
 
     assert "uwf thread step" in str(caught.value.hint)
     assert "uwf thread step" in str(caught.value.hint)
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
 
 
 def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
 
     with pytest.raises(WrongStatus) as caught:
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
     assert "uwf thread resume" in str(caught.value.hint)
 
 
@@ -130,7 +119,7 @@ def test_driven_thread_is_not_poked(world: World) -> None:
     world.step(thread)
 
     with lock_drive(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
     assert world.snapshot(thread).record.event == "step"
 
 
@@ -148,22 +137,22 @@ moderator:
   - {from: checker, to: $END}
 """
     put_workflow(world.store, world.caller, without_writer.encode())
-    amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))
-    before = world.snapshot(thread).commit.oid
+    world.amend(thread, workflow="rest")
+    before = world.tip(thread)
 
     with refuses("position-gone", match=f"thread {thread} stands at writer"):
-        poke_thread(world.store, world.caller, thread)
+        world.poke(thread)
 
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
 
 
 def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
-        poke_thread(world.store, world.caller, thread, agents=("checker=mine",))
+        world.poke(thread, agents=("checker=mine",))
 
-    assert world.snapshot(thread).commit.oid == before
-    assert poke_thread(world.store, world.caller, thread, agents=("writer=mine",)).depth == 0
+    assert world.tip(thread) == before
+    assert world.poke(thread, agents=("writer=mine",)).depth == 0

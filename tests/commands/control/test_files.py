@@ -24,10 +24,8 @@ from uwf_git.commands.control.files import (
     take_files,
     view_files,
 )
-from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
@@ -90,7 +88,7 @@ def test_the_files_of_an_ended_thread_that_wrote_no_byte_are_there(world: World,
     begin_project(world, git)
     thread = world.begun()
     world.step(thread, edits(lambda place: (place / "notes").unlink()))
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     assert changed(world, thread, "1") == ["notes +0 -1"]
 
 
@@ -154,7 +152,7 @@ def test_a_commit_that_the_chain_does_not_reach_is_not_given(
 def test_an_ended_thread_outside_of_git_had_no_files(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "x"}))
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     with refuses("no-files", match="none were recorded") as caught:
         find_files(world.store, world.caller.environ, thread, None)
@@ -256,14 +254,13 @@ def test_the_files_of_a_fork_whose_work_tree_is_gone_are_removed_with_it(
 ) -> None:
     new, into = world.new_id(), str(tmp_path / "fork")
     fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
-    kill_thread(world.store, world.caller, new, reason="enough")
+    world.kill(new, reason="enough")
     shutil.rmtree(into)
-    (removal,) = plan_removals(world.store, [new])
 
-    work = remove_thread(world.store, world.caller, removal).work
+    (removed,) = world.remove(new)
 
-    assert work is not None
-    assert git("for-each-ref", work.ref, cwd=world.place) == ""
+    assert removed.work is not None
+    assert git("for-each-ref", removed.work.ref, cwd=world.place) == ""
 
 
 def test_a_fork_begins_at_the_step_whose_files_it_has(
@@ -291,7 +288,7 @@ def test_a_poke_that_a_pause_forestalls_gives_the_files_back(
     def pause_late() -> int:
         is_restored = (world.place / "new").read_text() == "two\n"
         if is_restored and world.snapshot(thread).record.status != "paused":
-            pause_thread(world.store, world.caller, thread)
+            world.pause(thread)
         return world.caller.now_ms()
 
     with refuses("wrong-status", match="is paused"):
@@ -325,7 +322,7 @@ def split_and_write(world: World, git: Git, *, lines: tuple[str, str]) -> tuple[
     branches = children(world.snapshot(thread))
     world.step(thread, edits(lambda place: (place / "notes").write_text(lines[0])))
     for branch in branches:
-        kill_thread(world.store, world.caller, branch, reason="enough")
+        world.kill(branch, reason="enough")
     return thread, *branches
 
 
@@ -348,7 +345,7 @@ def test_a_fork_of_a_branch_whose_worktree_is_gone_works_in_its_own(
     world: World, git: Git, tmp_path: Path
 ) -> None:
     thread, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     new, into = world.new_id(), str(tmp_path / "fork")
     fork_with_files(world.store, world.caller, ForkRequest(one, "1"), thread=new, into=into)
     assert find_workdir(world.store, new) == into
@@ -364,7 +361,7 @@ def test_the_work_of_a_branch_in_a_branch_is_there_when_all_have_ended(
     world.step(inner)
     one, _ = children(world.snapshot(inner))
     world.step(one, edits(lambda place: (place / "notes").unlink()))
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     assert changed(world, one) == ["notes +0 -1"]
 
 

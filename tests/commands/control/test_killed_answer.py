@@ -1,7 +1,7 @@
 from commands.killed import kill_everywhere
 from commands.world import World
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.store.threads.history import walk_history
 
 
@@ -10,16 +10,14 @@ def test_answer_killed_anywhere_was_given_once_or_not_at_all(world: World) -> No
     thread = world.start("human")
 
     def answer(copy: World) -> int:
-        question = read_question(copy.store, copy.caller, thread)
-        said = PersonAnswer({"text": "By hand."}, "A text.")
-        return answer_thread(copy.store, copy.caller, question, said).depth
+        return copy.answer(thread, PersonAnswer({"text": "By hand."}, "A text.")).depth
 
     def again(copy: World) -> None:
         record = copy.snapshot(thread).record
         assert (record.event, record.depth) in {("start", 0), ("wait", 0), ("answer", 1)}
         if record.depth == 0:
             assert answer(copy) == 1
-        tip = copy.snapshot(thread).commit.oid
+        tip = copy.tip(thread)
         told = [each.record.event for each in walk_history(copy.store, tip)]
         assert told == ["answer", "wait", "start"]
 

@@ -5,97 +5,80 @@ from collections.abc import Callable
 import pytest
 from commands.at_work import BEGUN, RESULT, AtWork, begin, wait_until_gone
 from commands.crowd import at_once
-from commands.forging import messages
 from commands.sharing import Site
 from commands.world import World, content_player, fails, replied
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, steer_thread
-from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
+from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import list_preserved, walk_history
+from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
 STEERERS = 20
 
 
-def events(world: World, thread: str) -> list[str]:
-    """Return what happened to a thread, the oldest first."""
-    tip = world.store.refs.find(f"refs/threads/{thread}")
-    assert tip is not None
-    return [str(each.record.event) for each in walk_history(world.store, tip)][::-1]
-
-
-def pause(world: World, thread: str, reason: str = "") -> None:
-    pause_thread(world.store, world.caller, thread, reason=reason)
-
-
-def resume(world: World, thread: str) -> None:
-    resume_thread(world.store, world.caller, thread)
-
-
 def test_pause_while_a_step_is_under_way_comes_first_and_lasts(world: World) -> None:
     thread = world.begun()
 
     def play(turn: Turn) -> Played:
-        pause(world, thread, "wait for Ann")
+        world.pause(thread, reason="wait for Ann")
         return content_player(turn)
 
     stepped = world.step(thread, play)
 
     assert (stepped.status, stepped.role, stepped.depth) == ("paused", "writer", 1)
-    assert events(world, thread) == ["start", "pause", "step"]
+    assert world.events(thread) == ["start", "pause", "step"]
     present = world.snapshot(thread).get_present()
     assert (present.paused_from, present.depth) == ("ready", 1)
     with pytest.raises(ThreadNotReady):
         world.step(thread)
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_try_that_fails_under_a_pause_is_recorded_and_the_pause_lasts(world: World) -> None:
     thread = world.begun()
 
     def play(turn: Turn) -> Played:
-        pause(world, thread)
+        world.pause(thread)
         return fails("no key")(turn)
 
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, play)
+    failed = world.fail(thread, play)
 
-    assert caught.value.facts["status"] == "paused"
-    assert "uwf thread resume" in str(caught.value.hint)
+    assert failed.facts["status"] == "paused"
+    assert "uwf thread resume" in str(failed.hint)
     assert world.snapshot(thread).get_present().paused_from == "failed"
-    resume(world, thread)
+    world.resume(thread)
     assert world.snapshot(thread).record.status == "failed"
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_patch_while_an_agent_runs_is_merged_before_what_it_hands_in(world: World) -> None:
     thread = world.begun()
 
     def play(_turn: Turn) -> Played:
-        patch_thread(world.store, world.caller, thread, {"mine": 1, "both": "patched"})
+        world.patch(thread, {"mine": 1, "both": "patched"})
         return replied({"text": "x"}, state={"both": "handed in"})
 
     world.step(thread, play)
 
-    assert events(world, thread) == ["start", "patch", "step"]
+    assert world.events(thread) == ["start", "patch", "step"]
     state = world.snapshot(thread).get_present().state
     assert state == {"mine": 1, "both": "handed in"}
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_move_that_is_more_than_steering_loses_no_work(world: World) -> None:
     thread = world.begun()
 
     def play(turn: Turn) -> Played:
-        pause(world, thread)
+        world.pause(thread)
         other = world.start(workflow=turn.snapshot.record.workflow)
-        here, there = (world.snapshot(each).commit.oid for each in (thread, other))
+        here, there = (world.tip(each) for each in (thread, other))
         assert world.store.refs.advance(f"refs/threads/{thread}", seen=here, to=there)
         return content_player(turn)
 
@@ -110,7 +93,7 @@ def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
     def act(number: int) -> str:
         world.reopen()
         patch = {f"key{number}": number, "last": number}
-        return patch_thread(world.store, world.caller, thread, patch, reason=f"{number}").status
+        return world.patch(thread, patch, reason=f"{number}").status
 
     def play(turn: Turn) -> Played:
         assert at_once(STEERERS, act) == ["ready"] * STEERERS
@@ -118,11 +101,11 @@ def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
 
     world.step(thread, play)
 
-    assert events(world, thread) == ["start", *["patch"] * STEERERS, "step"]
+    assert world.events(thread) == ["start", *["patch"] * STEERERS, "step"]
     state = dict(world.snapshot(thread).get_present().state)
     assert state.pop("last") in range(STEERERS)
     assert state == {f"key{number}": number for number in range(STEERERS)}
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_thread_that_moves_on_each_time_is_given_up(
@@ -134,7 +117,7 @@ def test_thread_that_moves_on_each_time_is_given_up(
 
     def plan(snapshot: Snapshot) -> NewCommit:
         tries.append(snapshot.commit.oid)
-        patch_thread(world.store, world.caller, thread, {"n": len(tries)})
+        world.patch(thread, {"n": len(tries)})
         return NewCommit(snapshot.record, Words("too late"), snapshot.get_present())
 
     with pytest.raises(HeadMoved):
@@ -145,7 +128,7 @@ def test_thread_that_moves_on_each_time_is_given_up(
 def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Callable[..., str]) -> None:
     thread = world.begun()
 
-    pause(world, thread, "wait\n\nUwf-Status: ready\n")
+    world.pause(thread, reason="wait\n\nUwf-Status: ready\n")
 
     show = "%s%n%(trailers:key=Uwf-Status,valueonly)"
     told = git("log", "-1", f"--format={show}", f"refs/threads/{thread}", cwd=world.store.path)
@@ -155,12 +138,12 @@ def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Callable[.
 def test_patch_of_hostile_names_is_one_line_of_the_log(world: World) -> None:
     thread = world.begun()
 
-    patch_thread(world.store, world.caller, thread, {"a\nUwf-Status: killed": 1, "b" * 9999: 2})
+    world.patch(thread, {"a\nUwf-Status: killed": 1, "b" * 9999: 2})
 
     subject = world.snapshot(thread).subject
     assert "\n" not in subject
     assert len(subject) < 300
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def left_work(world: World) -> AtWork:
@@ -180,18 +163,18 @@ def finish(at: AtWork) -> None:
 
 def test_work_of_a_dead_engine_is_taken_up_after_a_pause_and_a_resume(world: World) -> None:
     at = left_work(world)
-    pause(world, at.thread)
-    patch_thread(world.store, world.caller, at.thread, {"seen": True})
+    world.pause(at.thread)
+    world.patch(at.thread, {"seen": True})
     finish(at)
-    resume(world, at.thread)
-    assert world.snapshot(at.thread).turn_start != world.snapshot(at.thread).commit.oid
+    world.resume(at.thread)
+    assert world.snapshot(at.thread).turn_start != world.tip(at.thread)
 
     step = world.process("thread", "step", at.thread)
 
     _out, err = step.communicate(timeout=60)
     assert step.returncode == 0, err
     world.reopen()
-    assert events(world, at.thread) == ["start", "pause", "patch", "resume", "step"]
+    assert world.events(at.thread) == ["start", "pause", "patch", "resume", "step"]
     assert world.snapshot(at.thread).get_present().state == {"seen": True}
     assert (world.place / "runs").read_text() == "run\n"
     at.check_whole()
@@ -199,8 +182,8 @@ def test_work_of_a_dead_engine_is_taken_up_after_a_pause_and_a_resume(world: Wor
 
 def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: World) -> None:
     at = left_work(world)
-    pause(world, at.thread)
-    resume(world, at.thread)
+    world.pause(at.thread)
+    world.resume(at.thread)
     step = world.process("thread", "step", at.thread)
     log = step.stderr
     assert log is not None
@@ -212,7 +195,7 @@ def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: 
     step.communicate()
     assert (world.place / "runs").read_text() == "run\n"
     world.reopen()
-    assert events(world, at.thread) == ["start", "pause", "resume", "step"]
+    assert world.events(at.thread) == ["start", "pause", "resume", "step"]
 
 
 def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
@@ -221,7 +204,7 @@ def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
     site, other, thread = sites
 
     def play(turn: Turn) -> Played:
-        pause(other.world, thread, "from far away")
+        other.world.pause(thread, reason="from far away")
         git("push", "--quiet", str(site.path), f"refs/threads/{thread}", cwd=other.path)
         return content_player(turn)
 
@@ -229,8 +212,8 @@ def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
 
     assert stepped.status == "paused"
     site.world.reopen()
-    assert events(site.world, thread) == ["start", "step", "pause", "step"]
-    assert messages(site.world) == []
+    assert site.world.events(thread) == ["start", "step", "pause", "step"]
+    site.world.assert_whole()
 
 
 def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
@@ -239,7 +222,7 @@ def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
     site, other, thread = sites
 
     def play(turn: Turn) -> Played:
-        pause(other.world, thread)
+        other.world.pause(thread)
         other.push()
         fetched = site.fetch()
         assert [each.event for each in fetched.reconciled] == ["moved"]
@@ -252,7 +235,7 @@ def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
     site.push()
     other.fetch()
     assert site.refs("threads") == other.refs("threads")
-    assert events(site.world, thread) == ["start", "step", "pause", "step"]
+    assert site.world.events(thread) == ["start", "step", "pause", "step"]
 
 
 def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(

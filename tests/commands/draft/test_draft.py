@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
-from commands.flow_runs import assert_sound, drive
+from commands.flow_runs import drive
 from commands.world import World, replied
 from workflow_file import read_flow_file
 
@@ -23,7 +23,7 @@ from uwf_git.commands.draft import (
     start_draft,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.engine.rehearsal import find_least, rehearse
@@ -61,7 +61,7 @@ def write(
 
     driven, _ = drive(world, thread, play)
     assert driven.stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     return prompts
 
 
@@ -257,8 +257,7 @@ def test_rehearsal_and_engine_take_the_same_way(path: Path, world: World) -> Non
     rehearsed = rehearse(definition, "Do it.")
     put = put_workflow(world.store, world.caller, path.read_bytes(), path=str(path))
     agents = tuple(f"{role}=nobody" for role in definition.roles)
-    request = StartRequest(put.workflow, "Do it.", agents)
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(StartRequest(put.workflow, "Do it.", agents))
     acted: list[str] = []
 
     def play(turn: Turn) -> Played:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from commands.world import World, fails, says
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader, announce_events
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -23,13 +22,13 @@ def thread(world: World) -> ThreadId:
 
 def told(world: World, thread: ThreadId, options: EventOptions = PLAIN) -> list[dict[str, Any]]:
     """Return the events of the newest transition."""
-    return EventReader(world.store, options).read(world.snapshot(thread).commit.oid)
+    return EventReader(world.store, options).read(world.tip(thread))
 
 
 def test_step_has_the_events_of_its_turn(world: World, thread: ThreadId) -> None:
-    base = world.snapshot(thread).commit.oid
+    base = world.tip(thread)
     world.step(thread, says({"text": "x"}))
-    commit = world.snapshot(thread).commit.oid
+    commit = world.tip(thread)
 
     events = told(world, thread)
 
@@ -59,11 +58,11 @@ def test_attempt_has_its_error(world: World, thread: ThreadId) -> None:
 
 
 def test_control_events_have_reason_and_action(world: World, thread: ThreadId) -> None:
-    pause_thread(world.store, world.caller, thread, reason="lunch")
+    world.pause(thread, reason="lunch")
     (paused,) = told(world, thread)
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     (resumed,) = told(world, thread)
-    patch_thread(world.store, world.caller, thread, {"budget": 3, "a": None})
+    world.patch(thread, {"budget": 3, "a": None})
     (patched,) = told(world, thread)
 
     assert paused["type"] == resumed["type"] == patched["type"] == "workflow:progress"
@@ -75,8 +74,8 @@ def test_control_events_have_reason_and_action(world: World, thread: ThreadId) -
 def test_turn_that_was_steered_meanwhile_entered_where_it_began(
     world: World, thread: ThreadId
 ) -> None:
-    base = world.snapshot(thread).commit.oid
-    patch_thread(world.store, world.caller, thread, {"n": 1})
+    base = world.tip(thread)
+    world.patch(thread, {"n": 1})
     world.step(thread, says({"text": "x"}))
 
     assert told(world, thread)[0]["id"] == f"{base}-enter"
@@ -85,15 +84,12 @@ def test_turn_that_was_steered_meanwhile_entered_where_it_began(
 def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -> None:
     from uwf_git.commands.control.answer import (  # noqa: PLC0415 (for this test alone)
         PersonAnswer,
-        answer_thread,
-        read_question,
     )
 
     asked = world.start("human", workflow="demo")
     world.step(asked)
     wait = told(world, asked)
-    question = read_question(world.store, world.caller, asked)
-    answer_thread(world.store, world.caller, question, PersonAnswer({"text": "x"}))
+    world.answer(asked, PersonAnswer({"text": "x"}))
 
     assert [event["type"] for event in wait] == ["node:enter", "workflow:progress"]
     assert wait[1]["payload"]["question"] == "Write."
@@ -105,7 +101,7 @@ def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -
 
 
 def test_state_is_included_only_on_request(world: World, thread: ThreadId) -> None:
-    patch_thread(world.store, world.caller, thread, {"key": "AKIA" + "A1B2" * 4})
+    world.patch(thread, {"key": "AKIA" + "A1B2" * 4})
 
     (asked,) = told(world, thread, EventOptions(with_state=True))
 
@@ -175,7 +171,7 @@ def test_transitions_of_other_processes_are_not_announced(world: World, heard: H
 def test_key_is_masked(world: World, heard: Heard) -> None:
     thread = world.begun()
     environ = {**world.caller.environ, "MY_TOKEN": "Tr0ub4dor"}
-    pause_thread(world.store, world.caller, thread, reason="sk-" + "x1" * 10 + " Tr0ub4dor")
+    world.pause(thread, reason="sk-" + "x1" * 10 + " Tr0ub4dor")
 
     assert announce_events(world.store, environ) is None
     assert heard()[-1]["reason"] == "[masked] [masked]"
@@ -208,8 +204,7 @@ def test_listener_that_hangs_is_ended_and_not_asked_again(world: World) -> None:
 def test_listener_that_git_config_set_in_the_store_waits_for_the_user(world: World) -> None:
     listener = world.program('cat >>"$0.heard"', name="listener")
     heard = Path(f"{listener}.heard")
-    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", listener)
-    world.reopen()
+    world.configure("uwf.onEvent", listener)
     world.begun()
 
     problem = announce(world)

@@ -12,7 +12,6 @@ from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import (
     EventsRequest,
@@ -164,7 +163,7 @@ def test_killed_parent_is_followed_until_its_branches_have_ended(world: World) -
     live = follow(world, thread)
     list(live.read())
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     events = list(live.read())
 
     assert next(told(each)[0] for each in events if each["taskId"] == thread) == "workflow:error"
@@ -175,7 +174,7 @@ def test_killed_parent_is_followed_until_its_branches_have_ended(world: World) -
 def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: World) -> None:
     thread = split_of(world)
     world.step(thread, fail_reviewer)
-    lose(world.store, world.snapshot(branch_of(world, thread, 1)).commit.oid)
+    lose(world.store, world.tip(branch_of(world, thread, 1)))
     world.reopen()
     troubles: list[StoreDamaged] = []
     stream = EventStream(world.store, EventsRequest(thread), EventOptions(), troubles.append)
@@ -187,18 +186,14 @@ def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: Wor
 A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")
 
 
-def tip(world: World, thread: ThreadId) -> Oid:
-    return world.snapshot(thread).commit.oid
-
-
 def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> None:
     thread = world.begun()
-    start = tip(world, thread)
+    start = world.tip(thread)
     world.step(thread)
-    here = tip(world, thread)
+    here = world.tip(thread)
     world.store.refs.advance(f"refs/threads/{thread}", seen=here, to=start)
-    patch_thread(world.store, world.caller, thread, {"a": 1})
-    there = tip(world, thread)
+    world.patch(thread, {"a": 1})
+    there = world.tip(thread)
 
     assert [each.commit for each in list_new(world.store, thread, there, known=here)] == [there]
     lost = Oid("0" * 40)
@@ -210,13 +205,13 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
 
 def test_turn_ends_where_it_is_recorded(world: World) -> None:
     thread = world.begun()
-    base = tip(world, thread)
+    base = world.tip(thread)
     heads = {thread: base}
     assert find_turn_end(world.store, base, heads) is None
-    patch_thread(world.store, world.caller, thread, {"a": 1})
-    patched = tip(world, thread)
+    world.patch(thread, {"a": 1})
+    patched = world.tip(thread)
     world.step(thread)
-    heads = {thread: tip(world, thread)}
+    heads = {thread: world.tip(thread)}
 
     assert find_turn_end(world.store, base, heads) == EventId(heads[thread], "enter")
     # No turn began there: the next one had begun before.
@@ -233,4 +228,4 @@ def test_commit_of_no_thread_is_no_event(world: World) -> None:
             find_thread(world.store, EventId(commit))
     thread = world.start()
     with pytest.raises(NoSuchEvent, match="-enter in this store"):
-        find_turn_end(world.store, tip(world, thread), {})
+        find_turn_end(world.store, world.tip(thread), {})

@@ -14,7 +14,6 @@ from commands.world import World
 from conftest import Draws
 
 from uwf_git.commands.admin.gc import gc_store
-from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
@@ -40,7 +39,7 @@ def test_followers_miss_nothing_and_tell_nothing_twice(
         assert told == [TRANSITIONS_EACH] * WRITERS
         gc_store(world.store, world.caller.environ)
     for thread in threads:
-        kill_thread(world.store, world.caller, thread)
+        world.kill(thread)
     stories = {thread: commits_of(world, thread) for thread in threads}
     # The one thread has ended, and so does who follows it.
     errors = quick.communicate()[1]
@@ -56,7 +55,7 @@ def write(world: World, thread: ThreadId) -> int:
     for number in range(TRANSITIONS_EACH):
         if number % 50 == 0:
             world.reopen()
-        patch_thread(world.store, world.caller, thread, {"n": number})
+        world.patch(thread, {"n": number})
     return TRANSITIONS_EACH
 
 

@@ -3,11 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.events.test_stream import ids, words
 from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import (
     EventsRequest,
@@ -49,7 +49,7 @@ def test_turn_begins_after_the_transition_that_it_follows(
     reader.take()
     world.step(thread)
     begin_turn(world, thread, role="checker")
-    patch_thread(world.store, world.caller, thread, {"a": 1})
+    world.patch(thread, {"a": 1})
 
     assert [word for word, _ in reader.take()] == ["moved", "enter", "moved"]
 
@@ -58,7 +58,7 @@ def test_leftover_run_directory_of_a_recorded_turn_is_no_line(
     world: World, thread: ThreadId, reader: Reader
 ) -> None:
     reader.take()
-    base = world.snapshot(thread).commit.oid
+    base = world.tip(thread)
     world.step(thread)
     reader.take()
     Path(world.store.local_path("run", thread, base)).mkdir(parents=True)
@@ -73,7 +73,7 @@ def test_damaged_thread_is_reported_once_and_the_others_are_read(
     reader.take()
     for each in (thread, broken):
         world.step(each)
-    tip = world.snapshot(broken).commit.oid
+    tip = world.tip(broken)
     lose(world.store, tip)
     Path(world.store.path, "refs/threads", spoiled).write_text("garbage\n")
 
@@ -161,14 +161,6 @@ def follow(world: World, thread: ThreadId, **asked: Any) -> EventStream:
     return EventStream(world.store, EventsRequest(thread, **asked), EventOptions(), refuse)
 
 
-def ids(events: EventStream) -> list[str]:
-    return [event["id"] for event in events.read()]
-
-
-def words(events: EventStream) -> list[str]:
-    return [each.rpartition("-")[2] for each in ids(events)]
-
-
 STEP = ["enter", "exit", "progress"]
 
 
@@ -193,9 +185,9 @@ def test_open_turn_is_reported_once(world: World, thread: ThreadId) -> None:
 
     assert ids(events) == [f"{base}-enter"]
     assert ids(events) == []
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     assert words(events) == ["progress"]
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     world.step(thread)
     assert words(events) == ["progress", "exit", "progress"]
 
@@ -209,12 +201,12 @@ def test_from_now_begins_with_the_open_turns(world: World, thread: ThreadId) -> 
 
 
 def test_event_of_another_thread_is_no_place_in_this_one(world: World, thread: ThreadId) -> None:
-    other = world.snapshot(world.start()).commit.oid
+    other = world.tip(world.start())
 
     for event in (EventId(other), EventId(other, "start"), EventId(other, "enter")):
         with pytest.raises(NoSuchEvent, match=f"in thread {thread}"):
             ids(follow(world, thread, since=event))
-    mine = world.snapshot(thread).commit.oid
+    mine = world.tip(thread)
     with pytest.raises(NoSuchEvent, match=f"{mine}-exit"):
         ids(follow(world, thread, since=EventId(mine, "exit")))
 
@@ -222,7 +214,7 @@ def test_event_of_another_thread_is_no_place_in_this_one(world: World, thread: T
 def test_thread_that_is_removed_ends_it(world: World, thread: ThreadId) -> None:
     events = follow(world, thread)
     list(events.read())
-    world.store.refs.delete(f"refs/threads/{thread}", seen=world.snapshot(thread).commit.oid)
+    world.store.refs.delete(f"refs/threads/{thread}", seen=world.tip(thread))
 
     with pytest.raises(NoSuchThread):
         ids(events)
@@ -233,8 +225,8 @@ def test_turn_stays_where_it_was_first_seen(world: World, thread: ThreadId) -> N
     seen = ids(live)
     base = begin_turn(world, thread)
     seen += ids(live)
-    pause_thread(world.store, world.caller, thread)
-    resume_thread(world.store, world.caller, thread)
+    world.pause(thread)
+    world.resume(thread)
     world.step(thread)
     seen += ids(live)
 
@@ -245,7 +237,7 @@ def test_turn_stays_where_it_was_first_seen(world: World, thread: ThreadId) -> N
 
 
 def break_tip(world: World, thread: ThreadId) -> None:
-    tip = world.snapshot(thread).commit.oid
+    tip = world.tip(thread)
     lose(world.store, tip)
 
 

@@ -10,7 +10,6 @@ from commands.world import World, content_player, says
 from dulwich.objects import Blob, Commit, ObjectID
 from store.loose import lose
 
-from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import EventsRequest, EventStream, NoSuchEvent
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
@@ -50,11 +49,6 @@ def words(events: EventStream) -> list[str]:
     return [each.rpartition("-")[2] for each in ids(events)]
 
 
-def finish(world: World, thread: ThreadId) -> None:
-    while world.step(thread).status != "completed":
-        pass
-
-
 def test_what_transitions_share_is_read_once(
     world: World, follow: Callable[..., EventStream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,9 +81,9 @@ def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
     seen += ids(live)
     begin_turn(world, first, role="checker")
     seen += ids(live)
-    pause_thread(world.store, world.caller, second)
+    world.pause(second)
     seen += ids(live)
-    finish(world, first)
+    world.finish(first)
     seen += ids(live)
 
     assert ids(follow()) == seen
@@ -117,7 +111,7 @@ def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
     world: World, follow: Callable[..., EventStream]
 ) -> None:
     thread = world.begun()
-    base = world.snapshot(thread).commit.oid
+    base = world.tip(thread)
     reader = follow(f"{base}-enter")
     assert ids(reader) == []
     world.step(thread)
@@ -136,7 +130,7 @@ def test_unknown_event_is_refused(
             ids(follow(f"{commit}{word}"))
     if word == "-exit":
         with pytest.raises(NoSuchEvent):
-            ids(follow(f"{world.snapshot(thread).commit.oid}-exit"))
+            ids(follow(f"{world.tip(thread)}-exit"))
 
 
 def test_removed_thread_leaves_silence(
@@ -146,7 +140,7 @@ def test_removed_thread_leaves_silence(
     reader = follow()
     list(reader.read())
     world.step(gone)
-    tip = world.snapshot(gone).commit.oid
+    tip = world.tip(gone)
     assert words(reader) == ["enter", "exit", "progress"]
     world.store.refs.delete(f"refs/threads/{gone}", seen=tip)
     lose(world.store, tip)

@@ -10,7 +10,6 @@ from store.killing import dies_at, moments_of
 
 from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
@@ -56,7 +55,7 @@ def test_fork_keeps_what_is_here_and_the_thread_goes_on_as_it_is_there(sites: Si
     assert site.push().failure() is None
     assert other.fetch().failure() is None
     assert other.refs("threads") == site.refs("threads")
-    assert verify(site.world.store, []).troubles == ()
+    site.world.assert_whole()
 
 
 def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
@@ -92,7 +91,7 @@ def test_thread_that_has_ended_on_both_sides_has_the_end_that_it_has_there(
     assert site.push().failure() is None
     assert other.fetch().failure() is None
     assert other.refs("threads", "archive") == site.refs("threads", "archive")
-    assert verify(site.world.store, []).troubles == ()
+    site.world.assert_whole()
     git("pack-refs", "--all", cwd=site.path)
     assert site.find(f"archive/{thread}") == there
 

@@ -96,7 +96,7 @@ def test_thread_that_an_agent_starts_records_its_parent_and_depth(world: World) 
     assert nesting_of(world, child) == (parent, 1)
     assert nesting_of(world, grandchild) == (child, 2)
     assert "depth" not in world.snapshot(parent).get_start().payload
-    assert messages(world) == []
+    world.assert_whole()
 
 
 def test_parent_that_is_named_must_exist(world: World) -> None:

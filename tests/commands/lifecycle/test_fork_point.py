@@ -1,10 +1,8 @@
 import pytest
-from commands.world import World, fails, says
+from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.commands.control.steer import retry_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point, find_turn_of
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import preserve_commit
@@ -15,9 +13,8 @@ from uwf_git.store.threads.snapshot import Snapshot
 def thread(world: World) -> ThreadId:
     thread = world.begun()
     world.step(thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    retry_thread(world.store, world.caller, thread)
+    world.fail(thread)
+    world.retry(thread)
     world.step(thread)
     return thread
 
@@ -30,7 +27,7 @@ def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
     start = find(world, thread, "0").commit.oid
     other = world.snapshot(thread).commit.parents[0]
     assert find(world, thread, other[:9]).commit.oid == other
-    world.store.refs.advance(f"refs/threads/{thread}", seen=world.snapshot(thread).commit.oid,
+    world.store.refs.advance(f"refs/threads/{thread}", seen=world.tip(thread),
                              to=start)  # fmt: skip
     with refuses("no-such-step"):
         find(world, thread, other[:9])
@@ -47,7 +44,7 @@ def test_missing_fork_point_is_reported(text: str, world: World, thread: ThreadI
 def test_commit_of_another_thread_is_none_of_this_one(world: World, thread: ThreadId) -> None:
     other = world.start()
     with refuses("no-such-step"):
-        find(world, thread, world.snapshot(other).commit.oid)
+        find(world, thread, world.tip(other))
 
 
 def test_number_that_kept_work_has_as_well_means_neither(world: World, thread: ThreadId) -> None:
@@ -57,7 +54,7 @@ def test_number_that_kept_work_has_as_well_means_neither(world: World, thread: T
     preserve_commit(world.store, thread, kept.oid)
     with refuses("ambiguous-step") as caught:
         find(world, thread, "2")
-    assert caught.value.facts["matches"] == [world.snapshot(thread).commit.oid, kept.oid]
+    assert caught.value.facts["matches"] == [world.tip(thread), kept.oid]
 
 
 def turn_of(world: World, thread: ThreadId, role: str) -> Snapshot:

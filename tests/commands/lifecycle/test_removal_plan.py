@@ -8,20 +8,12 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.ending import end_by_kill
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 
 INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
 NESTED = FILES.replace("{type: agent, agentId: reader}", INNER)
-
-
-def remove(world: World, *threads: str) -> list[Removed]:
-    plan = plan_removals(world.store, threads)
-    return [remove_thread(world.store, world.caller, removal) for removal in plan]
 
 
 def refs(world: World, git: Git, place: Path | None = None) -> list[str]:
@@ -42,7 +34,7 @@ def test_branches_and_theirs_go_along_after_the_join(world: World, git: Git) -> 
     finish(world, thread)
     assert len(refs(world, git)) == 1 + 2 + 4
 
-    removed = remove(world, thread)
+    removed = world.remove(thread)
 
     assert [each.removal.thread for each in removed][-1] == thread
     assert len(removed) == 1 + 2 + 4
@@ -63,7 +55,7 @@ def test_branches_that_a_kill_left_are_listed_and_stay(world: World, git: Git) -
     assert refs(world, git) == before
     with pytest.raises(Exception, match="is killed"):
         world.step(first, plays)
-    assert len(remove(world, at.thread)) == 3
+    assert len(world.remove(at.thread)) == 3
 
 
 def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
@@ -75,8 +67,8 @@ def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
         plan_removals(world.store, [child])
 
     finish(world, at.thread)
-    assert [each.removal.thread for each in remove(world, child)] == [child]
-    assert verify(world.store, []).troubles == ()
+    assert [each.removal.thread for each in world.remove(child)] == [child]
+    world.assert_whole()
 
 
 def test_a_removal_that_was_cut_short_is_repeated(world: World, git: Git) -> None:
@@ -85,7 +77,7 @@ def test_a_removal_that_was_cut_short_is_repeated(world: World, git: Git) -> Non
     plan = plan_removals(world.store, [at.thread])
     remove_thread(world.store, world.caller, plan[0])
 
-    assert len(remove(world, at.thread)) == 2
+    assert len(world.remove(at.thread)) == 2
     assert refs(world, git) == []
 
 
@@ -94,11 +86,10 @@ def test_a_fork_does_not_take_the_branches_of_the_other_thread_along(
 ) -> None:
     at = split_checks(world)
     finish(world, at.thread)
-    request = ForkRequest(at.thread, "2")
-    forked = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
-    kill_thread(world.store, world.caller, forked)
+    forked = world.fork(at.thread, "2")
+    world.kill(forked)
 
-    assert [each.removal.thread for each in remove(world, forked)] == [forked]
+    assert [each.removal.thread for each in world.remove(forked)] == [forked]
     assert len(refs(world, git)) == 3
 
 
@@ -107,7 +98,7 @@ def test_what_does_not_name_its_parent_stays(world: World, git: Git) -> None:
     child = at.children[0]
     finish(world, at.thread)
     stranger = world.begun()
-    kill_thread(world.store, world.caller, stranger)
+    world.kill(stranger)
     git("update-ref", f"refs/archive/{child}", f"refs/archive/{stranger}", cwd=world.store.path)
 
     planned = [each.thread for each in plan_removals(world.store, [at.thread])]
@@ -126,7 +117,7 @@ def test_the_work_of_its_branches_goes_along(world: World, git: Git) -> None:
     work = [f"refs/uwf/work/{each}" for each in (thread, *branches)]
     assert refs(world, git, world.place) == work
 
-    removed = {each.removal.thread: each.work for each in remove(world, thread)}
+    removed = {each.removal.thread: each.work for each in world.remove(thread)}
 
     assert refs(world, git, world.place) == []
     assert names(world, thread) == names(world, branches[0]) == []

@@ -3,15 +3,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.lifecycle.test_removal_plan import remove
 from commands.world import World, read_thread
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
@@ -27,7 +23,7 @@ def ended(world: World) -> ThreadId:
     """Return a thread that was killed after a step."""
     thread = world.begun()
     world.step(thread)
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
     return thread
 
 
@@ -40,7 +36,7 @@ def left(world: World, thread: str, git: Git) -> list[str]:
 
 
 def test_nothing_of_it_is_left_but_its_commits(world: World, ended: ThreadId, git: Git) -> None:
-    tip = world.snapshot(ended).commit.oid
+    tip = world.tip(ended)
     run = Path(world.store.local_path("run", ended, tip))
     run.mkdir(parents=True)
     (run / "exit").write_text("0\n")
@@ -48,7 +44,7 @@ def test_nothing_of_it_is_left_but_its_commits(world: World, ended: ThreadId, gi
     log.parent.mkdir()
     log.write_text("driven\n")
 
-    removed = remove(world, ended[:26])[0]
+    removed = world.remove(ended[:26])[0]
 
     assert left(world, ended, git) == []
     assert removed.removal.commit == tip
@@ -90,7 +86,7 @@ def test_active_ref_that_was_left_over_does_not_bring_it_back(
         cwd=Path(world.store.path),
     )  # fmt: skip
 
-    remove(world, ended)
+    world.remove(ended)
 
     assert left(world, ended, git) == []
     with pytest.raises(NoSuchThread):
@@ -98,37 +94,36 @@ def test_active_ref_that_was_left_over_does_not_bring_it_back(
 
 
 def test_forks_keep_the_history_that_they_share(world: World, ended: ThreadId, git: Git) -> None:
-    request = ForkRequest(ended, "1")
-    forked = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    forked = world.fork(ended, "1")
 
-    remove(world, ended)
+    world.remove(ended)
     git("gc", "--quiet", "--prune=now", cwd=Path(world.store.path))
     world.reopen()
 
     assert "1. writer" in read_thread(world.store, forked)
     assert world.step(forked).role == "checker"
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_remote_tracking_refs_are_removed_and_reported(
     world: World, ended: ThreadId, git: Git
 ) -> None:
     store = Path(world.store.path)
-    tip = world.snapshot(ended).commit.oid
+    tip = world.tip(ended)
     for name, place in (("hub", "archive"), ("mirror", "threads"), ("empty", None)):
         set_config(f"{store}/config", f"remote.{name}.url", "https://example.com/x.git")
         if place:
             git("update-ref", f"refs/uwf/remotes/{name}/{place}/{ended}", tip, cwd=store)
     world.reopen()
 
-    assert remove(world, ended)[0].remotes == ["hub", "mirror"]
+    assert world.remove(ended)[0].remotes == ["hub", "mirror"]
     assert left(world, ended, git) == []
 
 
 def test_work_that_was_kept_beside_it_goes_too(world: World, ended: ThreadId, git: Git) -> None:
     preserve_commit(world.store, ended, world.snapshot(ended).commit.parents[0])
 
-    remove(world, ended)
+    world.remove(ended)
 
     assert list_preserved(world.store, ended) == []
     assert git("for-each-ref", "refs/uwf/kept", cwd=Path(world.store.path)) == ""
@@ -139,9 +134,9 @@ def test_thread_whose_agent_lives_stays(world: World, ended: ThreadId) -> None:
     os.makedirs(os.path.join(folder, "0" * 40))
     path = os.path.join(folder, "0" * 40 + ".alive")
     with hold_lock(path, wait=False), refuses("agent-still-runs"):
-        remove(world, ended)
+        world.remove(ended)
     assert world.snapshot(ended).record.status == "killed"
-    assert len(remove(world, ended)) == 1
+    assert len(world.remove(ended)) == 1
 
 
 def test_thread_that_is_not_what_was_planned_stays(world: World, ended: ThreadId, git: Git) -> None:
@@ -150,4 +145,4 @@ def test_thread_that_is_not_what_was_planned_stays(world: World, ended: ThreadId
 
     with pytest.raises(HeadMoved):
         remove_thread(world.store, world.caller, plan)
-    assert world.snapshot(ended).commit.oid != plan.commit
+    assert world.tip(ended) != plan.commit

@@ -1,6 +1,5 @@
 """What a page or a chat may start: workflows by name, agents that somebody has read."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from uwf_git.commands.lifecycle.start import (
     start_thread,
 )
 from uwf_git.errors import Refused, UwfError
-from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.trust import list_trusted, trust_agents
 
@@ -44,11 +42,6 @@ def bound(
     return {role: snapshot.get_node(name).payload["command"] for role, name in binding.items()}
 
 
-def configure(world: World, command: str) -> None:
-    set_config(os.path.join(world.store.path, "config"), "uwf.agent", command)
-    world.reopen()
-
-
 def test_thread_begins_and_nothing_runs(world: World) -> None:
     put = world.put()
 
@@ -68,7 +61,7 @@ def test_thread_begins_and_nothing_runs(world: World) -> None:
 
 
 def test_override_beats_default_beats_configuration(world: World) -> None:
-    configure(world, "configured")
+    world.configure("uwf.agent", "configured")
 
     assert bound(world, source=CHOSEN) == {"writer": "the-default", "checker": "the-override"}
     only_override = DEMO + "agentOverrides: {checker: the-override}\n"

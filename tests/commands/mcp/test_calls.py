@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, fails, says
+from commands.world import World, says
 from refusing import refuses
 
 from uwf_git.agentkit.turn import read_submitted
@@ -19,7 +19,6 @@ from uwf_git.commands.mcp.calls import (
     view_task,
 )
 from uwf_git.commands.mcp.server import McpPlace
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import Refused
 
 
@@ -157,8 +156,7 @@ def test_failed_attempts_are_events_that_may_be_left_out(
 ) -> None:
     monkeypatch.setattr(calls, "MOST_EVENTS", 2)
     assert place.thread is not None
-    with pytest.raises(TurnFailed):
-        world.step(place.thread, fails())
+    world.fail(place.thread)
     assert "only the newest" not in read_thread(place, {})
     world.retry(place.thread)
     assert "only the newest 2 events" in read_thread(place, {})

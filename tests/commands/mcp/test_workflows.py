@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import script
-from commands.flows import CHECKS
+from commands.flows import CHECKS, split_checks
 from commands.world import DEMO, World
 from store.loose import lose
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive import background
 from uwf_git.commands.drive.background import DriverRequest
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.mcp.server import McpServer
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.model.names import ThreadId
@@ -46,8 +46,7 @@ def call(server: McpServer, name: str, **arguments: Any) -> Any:
 
 def test_task_at_its_limit_is_over(world: World, server: McpServer) -> None:
     world.put()
-    request = StartRequest("demo", "x", ("a",), limits={"maxSteps": 1})
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(StartRequest("demo", "x", ("a",), limits={"maxSteps": 1}))
     assert ask(server, "tasks/get", taskId=thread)["status"] == "working"
     world.step(thread)
 
@@ -77,6 +76,26 @@ def test_task_whose_branches_cannot_be_joined_is_over(world: World, server: McpS
     assert (task["status"], task["result"]["isError"]) == ("completed", True)
     assert "the branches of checks disagree about x" in task["statusMessage"]
     assert "steer_thread" not in task["statusMessage"]
+
+
+def test_what_is_answered_before_a_wrong_answer_goes_on(
+    world: World, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driven: list[ThreadId] = []
+    monkeypatch.setattr(ChatPlace, "drive", lambda _place, _store, thread: driven.append(thread))
+    schema = "{properties: {ok: {type: boolean}}, required: [ok]}"
+    split = split_checks(world, f"{CHECKS}roles: {{tester: {{outputSchema: {schema}}}}}\n")
+    for branch in split.children:
+        world.step(branch, command="human")
+    right, wrong = ask(server, "tasks/get", taskId=split.thread)["inputRequests"]
+    contents = {right: {"content": "Fine."}, wrong: {"ok": "maybe"}}
+    given = {key: {"action": "accept", "content": each} for key, each in contents.items()}
+
+    refused = ask(server, "tasks/update", taskId=split.thread, inputResponses=given)
+
+    assert "code" in refused
+    assert list(ask(server, "tasks/get", taskId=split.thread)["inputRequests"]) == [wrong]
+    assert driven == [split.thread]
 
 
 def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> None:

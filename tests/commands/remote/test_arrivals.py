@@ -19,9 +19,9 @@ def arrivals(world: World) -> list[Arrival]:
     found = []
     for number in range(4):
         thread = world.start()
-        start = world.snapshot(thread).commit.oid
+        start = world.tip(thread)
         world.step(thread)
-        tip = world.snapshot(thread).commit.oid
+        tip = world.tip(thread)
         found.append(Arrival(thread, start if number else None, tip, archived=False))
     return found
 

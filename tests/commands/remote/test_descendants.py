@@ -11,7 +11,6 @@ from commands.flows import (
     LINE,
     CountingObjects,
     Split,
-    assert_sound,
     copy_commit,
     finish,
     lists,
@@ -24,7 +23,6 @@ from commands.forging import says
 from commands.sharing import Site, another, refs_of
 from commands.world import World, replied
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
@@ -140,7 +138,7 @@ def test_a_branch_is_stepped_in_a_second_clone_and_joined_in_a_third(
     for each in (site, b):
         assert each.fetch().failure() is None
         assert refs(each) == refs(c)
-        assert verify(each.world.store, []).troubles == ()
+        each.world.assert_whole()
     run_to_end(b, at.thread)
     assert git("fsck", "--strict", "--no-dangling", cwd=hub) == ""
 
@@ -187,7 +185,7 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     at = split_and_begin(site)
     site.push()
     b = another(world, str(hub), name="b")
-    kill_thread(b.world.store, b.world.caller, at.children[0], reason="theirs")
+    b.world.kill(at.children[0], reason="theirs")
     for each in (site, b):
         run_to_end(each, at.thread)
     assert b.push().failure() is None
@@ -196,7 +194,7 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     assert len(hints) == 2
     assert all(f"`uwf thread fork {at.thread} " in hint for hint in hints)
 
-    fork_thread(world.store, world.caller, ForkRequest(at.thread), thread=world.new_id())
+    world.fork(at.thread)
 
     assert site.fetch().failure() is None
     assert site.push().failure() is None
@@ -219,7 +217,7 @@ def test_branches_of_branches_that_ended_elsewhere_are_joined(
 
     run_to_end(b, thread)
 
-    assert_sound(b.world, thread)
+    b.world.assert_sound(thread)
 
 
 def is_leaf(world: World, thread: ThreadId) -> bool:
@@ -230,7 +228,7 @@ def is_leaf(world: World, thread: ThreadId) -> bool:
 def test_branches_that_went_on_since_the_last_push_go_along(site: Site, hub: Path) -> None:
     at = split_and_begin(site)
     site.push(at.thread)
-    patch_thread(site.world.store, site.world.caller, at.thread, {"more": 1})
+    site.world.patch(at.thread, {"more": 1})
     site.push(at.thread)
     first, _second = at.children
     finish_with(site, first)
@@ -256,7 +254,7 @@ def test_a_branch_alone_may_be_pushed_and_is_whole(site: Site, world: World, hub
     b = another(world, str(hub), name="b")
     step(b, first)
     assert b.find(f"archive/{first}")
-    assert verify(b.world.store, []).troubles == ()
+    b.world.assert_whole()
 
 
 def split_and_begin(site: Site) -> Split:
@@ -295,7 +293,7 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
     first, second = at.children
     site.push()
     b = another(world, str(hub), name="b")
-    kill_thread(world.store, world.caller, first, reason="mine wins")
+    world.kill(first, reason="mine wins")
     finish(world, second)
     world.step(at.thread, plays)
     assert world.snapshot(at.thread).record.event == "join"
@@ -306,7 +304,7 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
 
     assert isinstance(failure, Refused)
     assert failure.code == "push-refused"
-    here = b.world.snapshot(first).commit.oid
+    here = b.world.tip(first)
     assert f"cannot be: the branch is at {here} here" in str(failure)
     assert verify(open_store(str(hub)), []).troubles == ()
 
@@ -320,7 +318,7 @@ def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
     b = another(world, str(hub), name="b")
     finish_with(b, first)
     assert b.push().failure() is None
-    kill_thread(world.store, world.caller, first, reason="mine wins")
+    world.kill(first, reason="mine wins")
     finish(world, second)
     world.step(at.thread, plays)
 
@@ -341,13 +339,11 @@ def test_a_fork_keeps_a_join_of_branches_that_ended_otherwise_at_the_hub(
     b = another(world, str(hub), name="b")
     run_to_end(b, at.thread)
     assert b.push().failure() is None
-    kill_thread(world.store, world.caller, first, reason="mine wins")
+    world.kill(first, reason="mine wins")
     run_to_end(site, at.thread)
     assert site.fetch().failure() is not None
 
-    fork = fork_thread(
-        world.store, world.caller, ForkRequest(at.thread), thread=world.new_id()
-    ).thread
+    fork = world.fork(at.thread)
 
     assert site.push(fork).failure() is None
     run_to_end(site, fork)
@@ -376,15 +372,13 @@ def test_a_fork_does_not_carry_a_hostile_join_past_the_hub(
     b = another(world, str(hub), name="b")
     finish_with(b, first)
     assert b.push().failure() is None
-    kill_thread(world.store, world.caller, first, reason="mine wins")
+    world.kill(first, reason="mine wins")
     finish(world, second)
     # Joins, splits again, and joins once more.
     for _ in range(steps):
         world.step(at.thread, plays)
-    fork = fork_thread(
-        world.store, world.caller, ForkRequest(at.thread), thread=world.new_id()
-    ).thread
-    patch_thread(world.store, world.caller, at.thread, {"more": 1})
+    fork = world.fork(at.thread)
+    world.patch(at.thread, {"more": 1})
     there = open_store(str(hub))
     names = [f"refs/threads/{each}" for each in (fork, at.thread)]
     updates = [
@@ -449,8 +443,8 @@ def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path
     assert tip is not None
     finish_with(b, second)
     b.push()
-    patch_thread(b.world.store, b.world.caller, first, {"a": 1})
-    patched = b.world.snapshot(first).commit.oid
+    b.world.patch(first, {"a": 1})
+    patched = b.world.tip(first)
     forged = copy_commit(b.world.store, patched)
     says("Uwf-Depth: 0", "Uwf-Depth: 7")(forged)
     made = put(b.world.store, forged)
@@ -498,7 +492,7 @@ def test_a_new_branch_is_sent_without_what_its_thread_has_there(
     """Also where the thread has gone on from the split, so that no ref is at the split."""
     at = split(site)
     site.push(at.thread)
-    patch_thread(world.store, world.caller, at.thread, {"more": 1})
+    world.patch(at.thread, {"more": 1})
     site.push(at.thread)
     list(list_leaves(world.store, at.tip))
     first, second = at.children
@@ -526,7 +520,7 @@ def test_two_clones_that_finish_one_branch_agree_after_a_fork(
     b = another(world, str(hub), name="b")
     finish_with(b, first)
     assert b.push().failure() is None
-    kill_thread(world.store, world.caller, first, reason="mine")
+    world.kill(first, reason="mine")
     failure = site.fetch().failure()
     assert failure is not None
     assert failure.hint is not None
@@ -540,4 +534,4 @@ def test_two_clones_that_finish_one_branch_agree_after_a_fork(
     assert site.push().failure() is None
     assert b.fetch().failure() is None
     assert b.world.snapshot(at.thread).record.status == "completed"
-    assert_sound(b.world, at.thread)
+    b.world.assert_sound(at.thread)

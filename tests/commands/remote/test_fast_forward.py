@@ -18,7 +18,6 @@ from uwf_git.commands.control.steer import (
     retry_thread,
 )
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
@@ -111,13 +110,12 @@ def one_step(site: Site, thread: ThreadId) -> None:
 
 
 def paused(site: Site, thread: ThreadId) -> None:
-    pause_thread(site.world.store, site.world.caller, thread)
+    site.world.pause(thread)
 
 
 def failed(site: Site, thread: ThreadId) -> None:
     workdir = str(site.world.place)
-    with pytest.raises(TurnFailed):
-        site.world.step(thread, fails("no key"), command="mine", workdir=workdir)
+    site.world.fail(thread, fails("no key"), command="mine", workdir=workdir)
 
 
 STEERED: dict[str, tuple[Before, Steer]] = {
@@ -164,6 +162,6 @@ def test_a_branch_that_has_failed_elsewhere_is_retried(world: World, hub: Path) 
     track(site, other, first)
     world.reopen()
 
-    retry_thread(world.store, world.caller, at.thread)
+    world.retry(at.thread)
 
     assert world.snapshot(first).commit.parents == (other.find(f"threads/{first}"),)

@@ -145,8 +145,7 @@ def project(world: World) -> World:
     """Return a world whose store has a work tree, and a remote."""
     hub = make_hub(world.place.parent / "first")
     add_remote(world.store, "origin", str(hub), cwd=world.caller.cwd)
-    set_config(f"{world.store.path}/config", "core.bare", "false")
-    world.reopen()
+    world.configure("core.bare", "false")
     return world
 
 
@@ -268,8 +267,7 @@ def test_a_remote_of_the_user_s_is_not_this_store_s_to_remove(world: World) -> N
 def make_mirrors(world: World, *names: str) -> None:
     for name in names:
         set_config(f"{world.store.path}/config", f"remote.{name}.mirror", "true")
-        set_config(f"{world.store.path}/config", f"remote.{name}.url", "/x")
-    world.reopen()
+        world.configure(f"remote.{name}.url", "/x")
 
 
 def test_every_mirror_is_repaired_or_the_one_that_is_named(world: World) -> None:

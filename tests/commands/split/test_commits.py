@@ -6,7 +6,6 @@ import pytest
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.commits import (
     Asked,
     Branch,
@@ -70,12 +69,6 @@ def begin(world: World, at: Snapshot) -> list[ThreadId]:
     return [child.thread for child in found.children]
 
 
-def finish(world: World, thread: ThreadId) -> Snapshot:
-    while world.step(thread).status != "completed":
-        pass
-    return world.snapshot(thread)
-
-
 def join(world: World, thread: ThreadId, children: list[ThreadId]) -> Derived:
     tips = [world.snapshot(child) for child in children]
     said = [(f"part-{number}", "done") for number in range(len(tips))]
@@ -88,7 +81,7 @@ def test_a_split_joined_thread_is_whole_for_git(world: World, git: Callable[...,
     world.step(thread)
     at = split(world, thread)
     children = begin(world, at)
-    tips = [finish(world, child) for child in children]
+    tips = [world.finish(child) for child in children]
     joined = join(world, thread, children).write(world.store)
     advance_head(world.store, get_head(world.store, thread), joined)
 
@@ -165,7 +158,7 @@ class Ended:
         branches = [begin_branch(world.store, self.tip, n) for n in range(len(split.children))]
         for branch, player in zip(branches, players, strict=True):
             if player is None:
-                kill_thread(world.store, world.caller, branch, reason="no time\nat all")
+                world.kill(branch, reason="no time\nat all")
             else:
                 statuses = [world.step(branch, player).status for _step in range(2)]
                 assert statuses == ["ready", "completed"]

@@ -66,7 +66,7 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     first = branch_of(world, thread, 0)
     inner = branch_of(world, first, 1)
     family, stranger = Family(world.store, thread), Family(world.store, world.begun(LOOP))
-    tip = world.snapshot(first).commit.oid
+    tip = world.tip(first)
     assert world.store.refs.delete(f"refs/threads/{first}", seen=tip)
 
     assert first not in family
@@ -158,7 +158,7 @@ def twice(world: World) -> Twice:
     other = draft_split(before, plan).write(world.store)
     world.step(thread, plays)
     assert world.snapshot(thread).record.status == "split"
-    at = {"before": before.commit.oid, "split": world.snapshot(thread).commit.oid, "other": other}
+    at = {"before": before.commit.oid, "split": world.tip(thread), "other": other}
     for name in ("split", "other"):
         split = read_split(read_snapshot(world.store, at[name]))
         at[f"begun-{name}"] = split.draft_start(0).write(world.store)

@@ -3,19 +3,9 @@
 import itertools
 
 import pytest
-from commands.flows import (
-    CountingObjects,
-    assert_sound,
-    copy_commit,
-    plays,
-    put,
-    split_checks,
-    split_files,
-    tell,
-)
+from commands.flows import CountingObjects, copy_commit, plays, put, split_checks, split_files, tell
 from commands.world import World, replied
 
-from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.split.commits import (
     Asked,
     Remaking,
@@ -76,7 +66,7 @@ def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:
     with pytest.raises(SplitRefused, match="has no branches"):
         find_split(step)
     assert find_split(at.tip).commit.oid == at.tip.commit.oid
-    pause_thread(world.store, world.caller, at.thread)
+    world.pause(at.thread)
     with pytest.raises(SplitRefused, match="a commit that is no split"):
         read_split(at.tip)
     with pytest.raises(SplitRefused, match="0/0 is no place at which the flow splits"):
@@ -121,7 +111,7 @@ def test_a_workflow_begins_as_its_node_says_and_no_other_way(world: World) -> No
 
     while world.snapshot(thread).record.status != "completed":
         world.step(thread, lambda _turn: replied({"words": "für"}), command="mine")
-    assert_sound(world, thread)
+    world.assert_sound(thread)
     tip = world.snapshot(thread)
     splits = [at for at in walk_history(world.store, tip.commit.oid) if at.record.event == "split"]
     begun = [read_split(at).plan.branches[0] for at in splits]

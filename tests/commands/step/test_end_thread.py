@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, writer
-from commands.world import World, fails
+from commands.world import World
 
 from uwf_git.commands.admin.gc import gc_store
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotActive, read_active
 from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
@@ -30,8 +28,7 @@ def left_behind(world: World, thread: str) -> list[str]:
 
 def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World) -> None:
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     os.makedirs(world.store.local_path("run", thread, "0" * 40))
     assert left_behind(world, thread)
 
@@ -87,7 +84,7 @@ def test_half_of_a_worktree_never_replaces_the_work(
     world.step(thread, writer())
 
     def kill() -> None:
-        kill_thread(world.store, world.caller, one, reason="enough")
+        world.kill(one, reason="enough")
 
     dies(monkeypatch, kill, in_record=False)
     gc_store(world.store, world.caller.environ)
@@ -103,10 +100,10 @@ def test_a_record_that_a_kill_left_is_mended_by_a_kill_of_the_thread(
     begin_project(world, git)
     thread, (one, two) = split(world)
     world.step(thread, writer())
-    kill_thread(world.store, world.caller, two, reason="enough")
+    world.kill(two, reason="enough")
 
     def kill(thread: ThreadId) -> None:
-        kill_thread(world.store, world.caller, thread, reason="enough")
+        world.kill(thread, reason="enough")
 
     dies(monkeypatch, lambda: kill(thread if is_of_thread else one), in_record=True)
     assert len(left(world, thread)) == 1
@@ -128,7 +125,7 @@ def test_a_folder_that_a_record_names_is_not_removed(
     for each in list_worktrees(world.store, thread):
         write_worktree(world.store, each._replace(path=str(precious), workdir=str(precious)))
 
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
     gc_store(world.store, world.caller.environ)
 
     assert precious.is_dir()

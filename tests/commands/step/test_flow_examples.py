@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from commands.flow_runs import assert_sound, drive
+from commands.flow_runs import drive
 from commands.world import World, replied
 
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
@@ -18,8 +18,7 @@ def begin(world: World, name: str, **state: object) -> ThreadId:
     """Put the file as it is, and start a thread without a prompt."""
     path = FLOWS / f"{name}.yaml"
     put_workflow(world.store, world.caller, path.read_bytes(), path=str(path))
-    request = StartRequest(name, None, ("nobody",), state=state or None)
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    return world.begin(StartRequest(name, None, ("nobody",), state=state or None))
 
 
 def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
@@ -44,7 +43,7 @@ def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
     assert driven.stopped == "end"
     assert roles == ["planner", *pass_1, "feature-picker", "coder", "reviewer"]
     assert world.snapshot(thread).get_present().at == "0/1.2/1.1/0/1"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) -> None:
@@ -88,7 +87,7 @@ def test_the_coder_review_loop_runs_until_the_reviewer_approves(world: World) ->
     assert present.state["parallel_1"] == {"testResult": "ran code 2"}
     assert present.limits == {"maxExecutionTime": 600000}
     assert snapshot.get_start().payload["prompt"].startswith("后台循环")
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_for_each_feature_tests_and_documents_what_was_approved(world: World) -> None:
@@ -114,4 +113,4 @@ def test_for_each_feature_tests_and_documents_what_was_approved(world: World) ->
     assert roles == ["planner", *feature, *feature]
     state = world.snapshot(thread).get_present().state
     assert (state["featureList"], state["currentFeatureIndex"]) == (["login", "logout"], 2)
-    assert_sound(world, thread)
+    world.assert_sound(thread)

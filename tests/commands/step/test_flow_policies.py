@@ -3,18 +3,12 @@
 from typing import Any
 
 import pytest
-from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.flow_runs import branches, drive, log, script
 from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.cli.thread import steer as patch_verb
-from uwf_git.commands.control.answer import (
-    AnswerRefused,
-    PersonAnswer,
-    answer_thread,
-    read_question,
-)
-from uwf_git.commands.control.steer import patch_thread, retry_thread
+from uwf_git.commands.control.answer import AnswerRefused, PersonAnswer
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import UwfError
@@ -124,7 +118,7 @@ def test_one_thread(world: World, case: str) -> None:
 
     assert driven.stopped == stopped
     assert log(world, thread) == ["start ready", *expected]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 PARALLEL = """\
@@ -147,11 +141,11 @@ def test_one_of_three_fails_and_a_retry_of_the_parent_finishes(world: World) -> 
     kept = sorted(done)
     statuses = [world.snapshot(each).record.status for each in branches(world, thread)]
     assert statuses[1] == "failed"
-    retry_thread(world.store, world.caller, thread)
+    world.retry(thread)
     driven, again = drive(world, thread, script())
     assert driven.stopped == "end"
     assert sorted([*kept, *again]) == ["checks: 3 completed", "one", "three", "two"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_branch_that_failed_is_given_up(world: World) -> None:
@@ -164,7 +158,7 @@ def test_a_branch_that_failed_is_given_up(world: World) -> None:
     assert (state["errors"], "two" in state) == (["two broke"], False)
     second = branches(world, thread)[1]
     assert log(world, second)[1:] == ["attempt 0/1 failed", "kill killed"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 NESTED = """\
@@ -190,7 +184,7 @@ def test_a_branch_whose_own_branch_failed_is_given_up(world: World, jobs: int) -
     inner = branches(world, thread)[0]
     ended = [inner, *branches(world, inner)]
     assert {world.snapshot(each).record.status for each in ended} <= {"killed", "completed"}
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_what_a_branch_itself_gives_up_is_no_failure_of_it(world: World) -> None:
@@ -223,7 +217,7 @@ def test_a_workflow_whose_branch_failed_is_given_up_step_by_step(world: World) -
         "end completed",
     ]
     assert world.snapshot(thread).get_present().state["errors"] == ["two broke"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
@@ -236,7 +230,7 @@ def test_more_failures_than_are_tolerated_stop_the_thread(world: World) -> None:
         "kill killed",
         "attempt 0/1 failed",
     ]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_the_first_branch_to_complete_is_enough(world: World) -> None:
@@ -252,7 +246,7 @@ def test_the_first_branch_to_complete_is_enough(world: World) -> None:
     statuses = [world.snapshot(each).record.status for each in branches(world, thread)]
     assert "completed" in statuses
     assert set(statuses) <= {"completed", "killed"}
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_an_item_that_failed_is_null_and_the_others_are_kept(world: World) -> None:
@@ -278,7 +272,7 @@ def test_an_item_that_failed_is_null_and_the_others_are_kept(world: World) -> No
     state = world.snapshot(thread).get_present().state
     assert state["results"] == [{"half": 0.5}, None, {"half": 1.5}]
     assert state["errors"] == ["odd"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_only_the_failed_item_runs_again(world: World) -> None:
@@ -305,7 +299,7 @@ def test_only_the_failed_item_runs_again(world: World) -> None:
         return replied({"done": item})
 
     drive(world, thread, play)
-    retry_thread(world.store, world.caller, thread)
+    world.retry(thread)
     drive(world, thread, play)
 
     # What the item had done before it failed is not done again either.
@@ -363,12 +357,12 @@ def conflict(world: World) -> tuple[ThreadId, UwfError]:
 
 def test_a_step_tells_the_conflict_and_records_nothing(world: World) -> None:
     thread, _ = conflict(world)
-    before = world.snapshot(thread).commit.oid
+    before = world.tip(thread)
 
     told = world.step(thread, script())
 
     assert [each.error and each.error.code for each in told.branches] == ["merge-conflict"]
-    assert world.snapshot(thread).commit.oid == before
+    assert world.tip(thread) == before
 
 
 @pytest.mark.parametrize(
@@ -381,7 +375,7 @@ def test_a_policy_settles_it_before(world: World, policy: str, expected: Any) ->
     drive(world, thread, script(one={"v": 1}, two={"v": 2}, three={"v": 3}))
 
     assert world.snapshot(thread).get_present().state["v"] == expected
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_branches_that_set_one_key_are_told_when_the_file_is_put(world: World) -> None:
@@ -409,9 +403,9 @@ def test_a_loop_that_may_not_be_left_stops_at_its_bound(world: World) -> None:
         drive(world, thread, script())
 
     assert log(world, thread) == ["start ready", "step 0.1/0 ready", "step 0.2/0 ready"]
-    patch_thread(world.store, world.caller, thread, {"ok": True})
+    world.patch(thread, {"ok": True})
     assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 LARGE = "x" * 600_000
@@ -435,19 +429,18 @@ def test_a_state_of_more_than_a_mebibyte_is_a_failed_try(world: World) -> None:
         if (found := each.get_present().last_attempt)
     ]
     assert attempts == []
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -> None:
     thread = world.begun(flow(SEQUENCE % ("", "")))
     world.step(thread, command="human")
-    question = read_question(world.store, world.caller, thread)
 
     with pytest.raises(AnswerRefused, match="1,048,576"):
-        answer_thread(world.store, world.caller, question, PersonAnswer({"a": LARGE}))
+        world.answer(thread, PersonAnswer({"a": LARGE}))
 
-    answer_thread(world.store, world.caller, question, PersonAnswer({"a": 1}))
-    assert_sound(world, thread)
+    world.answer(thread, PersonAnswer({"a": 1}))
+    world.assert_sound(thread)
 
 
 @pytest.mark.parametrize("patch", [{"iteration": 3}, {"iteration": None}, {"a": LARGE, "b": LARGE}])
@@ -455,7 +448,7 @@ def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[s
     thread = world.begun(flow(SEQUENCE % ("", "")))
 
     with refuses("bad-patch"):
-        patch_thread(world.store, world.caller, thread, patch)
+        world.patch(thread, patch)
 
     assert log(world, thread) == ["start ready"]
 

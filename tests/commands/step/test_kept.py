@@ -3,7 +3,6 @@
 from typing import cast
 
 import pytest
-from commands.forging import messages
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -11,21 +10,15 @@ from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.store.git.config import set_config
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
-
-
-def configure(world: World, name: str, value: str) -> None:
-    set_config(f"{world.store.path}/config", name, value)
-    world.reopen()
 
 
 def stepped(world: World, script: str) -> tuple[ThreadId, Node]:
     """Take a step by a program; return its node."""
     thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
     world.step(thread, agent_player(None))
-    assert messages(world) == []
+    world.assert_whole()
     return thread, world.snapshot(thread).get_head_node()
 
 
@@ -34,7 +27,7 @@ def referred(world: World, thread: ThreadId, step: Node, field: str) -> Node:
 
 
 def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None:
-    configure(world, "uwf.keepLogs", "10")
+    world.configure("uwf.keepLogs", "10")
 
     thread, step = stepped(world, "echo 'a long beginning, the end' >&2; ")
 
@@ -62,7 +55,7 @@ def test_variables_that_the_setting_names_are_kept_masked(
     environ = cast("dict[str, str]", world.caller.environ)
     monkeypatch.setitem(environ, "MY_API_KEY", "sk-0123456789")
     monkeypatch.setitem(environ, "MY_LEVEL", "high")
-    configure(world, "uwf.recordEnv", "MY_* UWF_ROLE")
+    world.configure("uwf.recordEnv", "MY_* UWF_ROLE")
 
     thread, step = stepped(world, "")
 

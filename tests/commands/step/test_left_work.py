@@ -13,14 +13,11 @@ from refusing import refuses
 from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.step.ending import find_begun_turn
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.local_files import list_run_dirs
@@ -82,19 +79,11 @@ def step(world: World, thread: ThreadId, **choice: Any) -> Any:
     return step_thread(world.store, world.caller, request)
 
 
-def patch(world: World, thread: ThreadId, state: dict[str, Any]) -> None:
-    patch_thread(world.store, world.caller, thread, state)
-
-
 STEERED: dict[str, Callable[[World, ThreadId], object]] = {
-    "to another role": lambda world, thread: patch(world, thread, {"check": True}),
-    "to the end": lambda world, thread: patch(world, thread, {"stop": True}),
-    "to another agent": lambda world, thread: amend_thread(
-        world.store, world.caller, AmendRequest(thread, agents=("writer=other",))
-    ),
-    "to a person": lambda world, thread: amend_thread(
-        world.store, world.caller, AmendRequest(thread, agents=("writer=human",))
-    ),
+    "to another role": lambda world, thread: world.patch(thread, {"check": True}),
+    "to the end": lambda world, thread: world.patch(thread, {"stop": True}),
+    "to another agent": lambda world, thread: world.amend(thread, "writer=other"),
+    "to a person": lambda world, thread: world.amend(thread, "writer=human"),
 }
 
 
@@ -112,16 +101,16 @@ def test_finished_work_is_recorded_though_the_thread_was_steered(
     assert snapshot.record.agent == "nobody"
     assert snapshot.get_head_node().payload["meta"]["text"] == "paid for"
     assert list_run_dirs(world.store, thread) == []
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_otherwise(
     world: World, thread: ThreadId
 ) -> None:
-    patch(world, thread, {"check": True})
+    world.patch(thread, {"check": True})
     leave(world, thread)
-    patch(world, thread, {"check": False})
-    ref, here = f"refs/threads/{thread}", world.snapshot(thread).commit.oid
+    world.patch(thread, {"check": False})
+    ref, here = f"refs/threads/{thread}", world.tip(thread)
     # As a plain `git push` into this store does, without the lock.
     elsewhere = step_elsewhere(world, thread)
     assert world.store.refs.find(ref) == elsewhere != here
@@ -141,19 +130,19 @@ def step_elsewhere(world: World, thread: ThreadId) -> str:
     runs.rename(aside)
     world.step(thread, says({"text": "elsewhere"}))
     aside.rename(runs)
-    return world.snapshot(thread).commit.oid
+    return world.tip(thread)
 
 
 def test_kill_records_finished_work_first(world: World, thread: ThreadId) -> None:
     leave(world, thread)
-    patch(world, thread, {"check": True})
+    world.patch(thread, {"check": True})
 
-    kill_thread(world.store, world.caller, thread, reason="enough")
+    world.kill(thread, reason="enough")
 
     snapshot = world.snapshot(thread)
     assert (snapshot.record.status, snapshot.record.depth) == ("killed", 1)
     assert snapshot.get_head_node().payload["meta"]["text"] == "paid for"
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 def test_finished_run_that_does_not_say_whose_it_is_is_never_discarded(
@@ -215,7 +204,7 @@ def test_work_after_which_only_the_workflow_was_changed_is_kept(
 ) -> None:
     leave(world, thread)
     other = world.put(ROUTED.replace("required: [text]", "required: []")).workflow
-    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=other))
+    world.amend(thread, workflow=other)
 
     with pytest.raises(WorkKept):
         step(world, thread)
@@ -227,7 +216,7 @@ def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
     thread = world.begun()
     world.step(thread)
     leave(world, thread)
-    poke_thread(world.store, world.caller, thread)
+    world.poke(thread)
     runs = Path(world.store.local_path("run", thread))
     aside = runs.with_name("aside")
     runs.rename(aside)
@@ -235,9 +224,9 @@ def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
     for each in aside.iterdir():
         each.rename(runs / each.name)
     other = world.put(ROUTED).workflow
-    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=other))
+    world.amend(thread, workflow=other)
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     roles = {
         read_snapshot(world.store, each).record.role for each in list_preserved(world.store, thread)
@@ -250,7 +239,7 @@ def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> 
     thread = world.begun()
     world.step(thread)
     leave(world, thread, status="7")
-    poke_thread(world.store, world.caller, thread)
+    world.poke(thread)
 
     def play(turn: Turn) -> Played:
         return (content_player if turn.role == "writer" else agent_player(None))(turn)
@@ -260,7 +249,7 @@ def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> 
     (kept,) = list_preserved(world.store, thread)
     snapshot = read_snapshot(world.store, kept)
     assert (snapshot.record.event, snapshot.record.role) == ("attempt", "checker")
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
 
 
 @pytest.mark.parametrize("file", [STDOUT, STDERR])
@@ -271,6 +260,6 @@ def test_run_that_is_half_gone_does_not_keep_a_thread_alive(
     (run,) = list_run_dirs(world.store, thread)
     Path(run.path, file).unlink()
 
-    kill_thread(world.store, world.caller, thread)
+    world.kill(thread)
 
     assert world.snapshot(thread).record.status == "killed"

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from commands.at_work import AtWork, at_work, end_all, is_alive, pids, wait_until_gone
-from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.logs import LogRequest, read_logs
 from uwf_git.store.threads.local_files import get_run_dir
 
@@ -57,7 +55,7 @@ def test_engine_that_is_killed_has_the_check_run_again_and_the_agent_once(at: At
 
     assert not is_alive(orphan)
     assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"], ["check"] * 2)
-    assert find_troubles(at.world.store) == ()
+    at.world.assert_whole()
     assert not os.path.exists(get_run_dir(at.world.store, at.thread, at.snapshot().commit.oid).path)
 
 
@@ -66,7 +64,7 @@ def step_again(at: AtWork) -> None:
     assert at.world.step(at.thread, agent_player(None)).said == "a text"
     assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"], ["check"] * 2)
     assert at.snapshot().get_present().attempts == 0
-    assert find_troubles(at.world.store) == ()
+    at.world.assert_whole()
 
 
 def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
@@ -78,22 +76,22 @@ def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     ]
     assert ("writer, check check", ["thinking about it"]) in shown
 
-    paused = pause_thread(at.world.store, at.world.caller, at.thread, reason="wrong", now=True)
+    paused = at.world.pause(at.thread, reason="wrong", now=True)
 
     assert paused.status == "paused"
     status, err = at.finish()
     assert (status, "its check was stopped: wrong" in err) == (130, True)
     wait_until_gone(pids(at.world)[0])
     assert at.snapshot().record.event == "pause"
-    resume_thread(at.world.store, at.world.caller, at.thread, reason="")
+    at.world.resume(at.thread, reason="")
     step_again(at)
 
 
 def test_thread_that_is_killed_keeps_the_answer_unchecked(at: AtWork) -> None:
-    kill_thread(at.world.store, at.world.caller, at.thread, reason="enough")
+    at.world.kill(at.thread, reason="enough")
 
     at.finish()
     assert at.snapshot().record.status == "killed"
     assert at.attempt()["error"]["kind"] == "interrupted"
     assert '"text": "words"' in at.attempt()["content"]
-    assert find_troubles(at.world.store) == ()
+    at.world.assert_whole()

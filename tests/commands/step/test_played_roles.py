@@ -1,7 +1,7 @@
 """Roles of graphs that whole workflows play."""
 
 import pytest
-from commands.flow_runs import assert_sound, branches, drive, log, script
+from commands.flow_runs import branches, drive, log, script
 from commands.world import World
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -90,7 +90,7 @@ def test_a_graph_runs_inside_a_flow_inside_a_graph(world: World) -> None:
     assert world.snapshot(middle).get_present().state["hole"] == {"depth": 3}
     assert world.snapshot(middle).get_present().state["own"] is True
     assert world.snapshot(branches(world, middle)[0]).get_start().payload["prompt"] == "dig deep"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 @pytest.mark.parametrize(

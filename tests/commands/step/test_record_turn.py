@@ -4,14 +4,13 @@ import base64
 from typing import Any
 
 import pytest
-from commands.flow_runs import assert_sound, script
+from commands.flow_runs import script
 from commands.world import World, fails, replied, says
 from refusing import refuses
 from seal import START_MS
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import load_thread_context
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import NodeHash, ThreadId
@@ -140,12 +139,12 @@ def test_branches_in_a_loop_in_an_item_split_in_every_pass(world: World) -> None
     present = first.get_present()
     assert present.state["seen"] == ["one", "other"] * 2
     assert present.visits == {"one": 2, "other": 2, "last": 2}
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
     """Return the parents of the newest join of a thread."""
-    history = walk_history(world.store, world.snapshot(thread).commit.oid)
+    history = walk_history(world.store, world.tip(thread))
     return next(each.commit.parents for each in history if each.record.event == "join")
 
 
@@ -167,8 +166,7 @@ def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:
 
 def attempted(world: World, **fields: Any) -> tuple[ThreadId, Node]:
     thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(**fields))
+    world.fail(thread, fails(**fields))
     name = world.snapshot(thread).get_present().last_attempt
     assert name is not None
     return thread, world.snapshot(thread).get_node(name)

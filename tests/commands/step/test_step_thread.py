@@ -12,8 +12,6 @@ from fresh_store import fresh_store
 from store.loose import lose
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import WorkKept
@@ -120,11 +118,11 @@ def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
     split = split_checks(world, TOLERANT)
     with pytest.raises(Exception, match="exit status 7"):
         world.step(split.children[0], fails())
-    pause_thread(world.store, world.caller, split.thread)
+    world.pause(split.thread)
 
     assert not settle_branches(world.store, world.caller, split.thread)
 
-    resume_thread(world.store, world.caller, split.thread)
+    world.resume(split.thread)
     assert settle_branches(world.store, world.caller, split.thread)
 
 
@@ -139,9 +137,9 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     # They are those of the newest step that counts.
     world.step(split.thread)
     assert "givenUp" not in show_thread(world.store, split.thread)
-    poke_thread(world.store, world.caller, split.thread)
+    world.poke(split.thread)
     assert show_thread(world.store, split.thread)["givenUp"] == given_up
-    lose(world.store, world.snapshot(given_up[0]["thread"]).commit.oid)
+    lose(world.store, world.tip(given_up[0]["thread"]))
     assert "givenUp" not in show_thread(world.store, split.thread)
 
 

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from commands.flow_runs import assert_sound, drive, log, script
+from commands.flow_runs import drive, log, script
 from commands.flows import tell
 from commands.verified import BAD, GOOD, PLANS, in_order, take
 from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import patch_thread, resume_thread
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TriesUsedUp, TurnFailed, record_turn
@@ -43,7 +42,7 @@ def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
     )
     assert log(world, thread)[-1] == "step 0.1/0 failed"
     assert world.snapshot(thread).get_present().at is None
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_step_that_rejects_work_tells_which_try_and_why(world: World) -> None:
@@ -61,7 +60,7 @@ def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
     asked = take(world, thread, fails(), {}, BAD, fails())
     assert asked == ["executor", "executor", "verifier", "executor"]
     assert status_of(world, thread) == "failed"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 @pytest.mark.parametrize("kind", ["interrupted", "lost"])
@@ -69,14 +68,14 @@ def test_what_says_nothing_of_the_work_is_no_try(world: World, kind: str) -> Non
     thread = world.begun(PLANS)
     take(world, thread, *[fails(kind=kind)] * 4, {}, BAD, *[fails(kind=kind)] * 4)
     assert (status_of(world, thread), tried(world, thread)) == ("ready", (2, False))
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_verifier_that_breaks_is_asked_again_and_the_work_is_not_repeated(world: World) -> None:
     thread = world.begun(PLANS)
     assert take(world, thread, {}, fails(), fails(), GOOD) == ["executor"] + ["verifier"] * 3
     assert world.snapshot(thread).get_present().at == "0.1/0"
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World) -> None:
@@ -87,7 +86,7 @@ def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World
         world.step(thread, in_order({}))
     assert failed.value.facts["kind"] == "verdict"
     assert tried(world, thread) == (1, True)
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
@@ -107,13 +106,13 @@ def test_what_steers_a_thread_meanwhile_counts_for_the_verdict(world: World) -> 
     thread = world.begun(PLANS)
 
     def one_more(_turn: Turn) -> Played:
-        patch_thread(world.store, world.caller, thread, {"tries": 4})
+        world.patch(thread, {"tries": 4})
         return replied(BAD)
 
     take(world, thread, *[{}, BAD] * 2, {}, one_more)
 
     assert (status_of(world, thread), tried(world, thread)) == ("ready", (4, False))
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_verifier_may_be_a_person(world: World) -> None:
@@ -121,13 +120,12 @@ def test_a_verifier_may_be_a_person(world: World) -> None:
     take(world, thread, {})
     assert world.step(thread).status == "waiting"
     for verdict, status in ((BAD, "ready"), (BAD, "ready"), (BAD, "failed")):
-        question = read_question(world.store, world.caller, thread)
-        told = answer_thread(world.store, world.caller, question, PersonAnswer(verdict))
-        assert (question.role, told.status) == ("verifier", status)
+        told = world.answer(thread, PersonAnswer(verdict))
+        assert (told.role, told.status) == ("verifier", status)
         if status == "ready":
             take(world, thread, {})
             world.step(thread)
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_the_conditions_of_verdicts_may_be_jsonata(world: World) -> None:
@@ -135,7 +133,7 @@ def test_the_conditions_of_verdicts_may_be_jsonata(world: World) -> None:
     thread = world.begun(source)
     _, roles = drive(world, thread, script(verifier=[BAD, GOOD, GOOD]))
     assert roles == ["executor", "verifier"] * 3
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> None:
@@ -158,7 +156,7 @@ def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> 
 
     record_turn(world.caller, get_head(world.store, thread), lying, replied(BAD))
 
-    told = tell(world.store, thread, world.snapshot(thread).commit.oid)
+    told = tell(world.store, thread, world.tip(thread))
     assert any(line.startswith("now.json says cursor") for line in told)
 
 
@@ -168,10 +166,10 @@ def test_a_usage_limit_is_no_try(world: World) -> None:
     limit = fails(kind="limit", left=StepFiles(reset_at=world.caller.now_ms() + 1000))
     take(world, thread, limit)
     assert (status_of(world, thread), tried(world, thread)) == ("waiting", (2, False))
-    resume_thread(world.store, world.caller, thread)
+    world.resume(thread)
     take(world, thread, {}, limit)
     assert (status_of(world, thread), tried(world, thread)) == ("waiting", (2, True))
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 LENIENT = {"agentId": "verifier", "when": "true"}
@@ -198,7 +196,7 @@ def test_a_verdict_of_a_dead_engine_is_taken_up_and_the_work_is_not_repeated(wor
     assert world.snapshot(thread).get_present().at == "0.2/0"
     runs = Path(world.store.path, "runs").read_text().split()
     assert runs == ["executor", "verifier"] * 2
-    assert_sound(world, thread)
+    world.assert_sound(thread)
 
 
 AGENT = """\
@@ -210,7 +208,7 @@ printf '{"meta": {"verified": true}, "content": "What was said."}'
 def test_events_tell_why_no_try_is_left(world: World) -> None:
     thread = world.begun(PLANS)
     take(world, thread, *[{}, BAD] * 3)
-    told = EventReader(world.store, EventOptions()).read(world.snapshot(thread).commit.oid)[-1]
+    told = EventReader(world.store, EventOptions()).read(world.tip(thread))[-1]
     assert told["type"] == "workflow:error"
     assert told["payload"]["error"].startswith("verifier rejected it: no tests")
 
@@ -243,4 +241,4 @@ def test_a_branch_whose_work_is_rejected_is_given_up_with_why(world: World) -> N
     state = world.snapshot(thread).get_present().state
     assert driven.stopped == "end"
     assert state["errors"] == ["verifier rejected it: no tests; no words; write both"]
-    assert_sound(world, thread)
+    world.assert_sound(thread)

@@ -8,11 +8,9 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World, replied
 
 from uwf_git.commands.after import warn_of_files
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 
@@ -51,12 +49,11 @@ def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None
     world.step(thread)
     (world.place / "new").write_text("two\n")
 
-    question = read_question(world.store, world.caller, thread)
-    answer_thread(world.store, world.caller, question, PersonAnswer({"ok": False}))
+    world.answer(thread, PersonAnswer({"ok": False}))
     named = files_of(world, thread)
     assert named[0] == after
     assert git("diff", "-U0", *named, cwd=world.place).endswith("-one\n+two\n")
-    assert verify(world.store, []).troubles == ()
+    world.assert_whole()
     # The next step begins with what the person left.
     world.step(thread, edits(lambda place: (place / "new").unlink()))
     assert files_of(world, thread)[0] == named[1]
@@ -65,10 +62,9 @@ def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None
 def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
     begin_project(world, git)
     thread = world.begun()
-    with pytest.raises(TurnFailed) as failed:
-        world.step(thread, edits(lambda place: (place / "half").touch(), fails=True))
-    commit = world.snapshot(thread).commit.oid
-    assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.value.hint)
+    failed = world.fail(thread, edits(lambda place: (place / "half").touch(), fails=True))
+    commit = world.tip(thread)
+    assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.hint)
     assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
     events = EventReader(world.store, EventOptions()).read(commit)
     [told] = [event["payload"] for event in events if event["type"] == "node:exit"]

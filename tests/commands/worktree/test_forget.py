@@ -7,16 +7,9 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
-from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import find_workdir
-
-
-def remove(world: World, thread: ThreadId) -> None:
-    for removal in plan_removals(world.store, [thread]):
-        remove_thread(world.store, world.caller, removal)
 
 
 def works(world: World, git: Git) -> list[str]:
@@ -32,13 +25,13 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
     one, two = children(world.snapshot(thread))
     run(world, thread, writer())
 
-    remove(world, one)
+    world.remove(one)
 
     # The closer worked in the project itself.
     assert works(world, git) == [f"refs/uwf/work/{each}" for each in (thread, two)]
     assert [each["thread"] for each in show_thread(world.store, thread)["work"]] == [two]
 
-    remove(world, thread)
+    world.remove(thread)
 
     assert works(world, git) == []
     assert find_workdir(world.store, thread) is None
@@ -60,9 +53,9 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
     assert worktrees(world, git) == [places["one"]]
 
     with refuses("worktree-stays", match="is still there"):
-        remove(world, one)
+        world.remove(one)
 
     assert get_head(world.store, one).archived
     locked.unlink()
-    remove(world, one)
+    world.remove(one)
     assert worktrees(world, git) == []

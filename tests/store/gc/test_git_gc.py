@@ -1,7 +1,6 @@
 """git's own gc as we run it, and what one that is killed leaves behind."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
-
-
-@pytest.fixture
-def story(store: Store, clock: Callable[[], int]) -> Story:
-    """Return a thread of a few steps."""
-    told = Story(store, clock)
-    for number in range(5):
-        told.step(text=f"text {number}")
-    return told
 
 
 def configured(store: Store, **values: str) -> Store:

@@ -2,25 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from store.conftest import Git
 from store.gc_by_git import gc, loose
 from store.story import Story
 
 from uwf_git.store.gc.packing import hold_gc_lock
 from uwf_git.store.store import Store
-
-
-@pytest.fixture
-def story(store: Store, clock: Callable[[], int]) -> Story:
-    """Return a thread of a few steps."""
-    told = Story(store, clock)
-    for number in range(5):
-        told.step(text=f"text {number}")
-    return told
 
 
 def test_git_killed_at_any_time_leaves_nothing_that_hinders(
@@ -48,7 +37,7 @@ def test_git_killed_at_any_time_leaves_nothing_that_hinders(
         gc(store)
     # How many come too late is the machine's affair.
     assert killed > 0
-    assert story.snapshot.record.depth == 5 + _KILLS * 4
+    assert story.snapshot.record.depth == 9 + _KILLS * 4
     assert [path for path in Path(store.path).rglob("*.lock") if "uwf" not in path.parts] == []
 
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,15 +42,6 @@ from uwf_git.store.gc.packing import (
 from uwf_git.store.gc.tidy import pack_refs
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
-
-
-@pytest.fixture
-def story(store: Store, clock: Callable[[], int]) -> Story:
-    """Return a thread of a few steps."""
-    told = Story(store, clock)
-    for number in range(9):
-        told.step(text=f"text {number}")
-    return told
 
 
 def test_store_is_smaller_afterwards(story: Story, store: Store, git: Git) -> None:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import write_program
 from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
@@ -36,10 +37,7 @@ def run(hook: Path, **environ: str) -> subprocess.CompletedProcess[str]:
 def uwf_in(folder: Path) -> str:
     """Write a program that prints its arguments, and return its path."""
     folder.mkdir()
-    program = folder / "uwf"
-    program.write_text('#!/bin/sh\necho "called $0 $*"\nexit 7\n')
-    program.chmod(0o755)
-    return str(program)
+    return write_program(folder / "uwf", 'echo "called $0 $*"\nexit 7')
 
 
 @pytest.mark.parametrize("name", SHIMS)
@@ -69,8 +67,7 @@ def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
 
 def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
     python = tmp_path / 'it\'s "$HOME" `x` \\'
-    python.write_text('#!/bin/sh\necho "python $*"\n')
-    python.chmod(0o755)
+    write_program(python, 'echo "python $*"')
 
     path, _other = install_hooks(str(tmp_path), python=str(python))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from programs import write_program
 from refusing import refuses
 
 from uwf_git.store.git.config import (
@@ -176,8 +177,7 @@ def put_git(folder: Path, script: str) -> Path:
     """Make a program `git`."""
     folder.mkdir(parents=True)
     git = folder / "git"
-    git.write_text(f"#!/bin/sh\n{script}\n")
-    git.chmod(0o755)
+    write_program(git, script)
     return git
 
 

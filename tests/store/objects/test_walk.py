@@ -15,11 +15,6 @@ from uwf_git.store.store import Store, create_store
 Git = Callable[..., str]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "store.git"))
-
-
 def by_git(git: Git, store: Store, *revisions: str) -> set[str]:
     told = git("rev-list", "--objects", *revisions, cwd=Path(store.path))
     return {line.split(" ")[0] for line in told.splitlines()}

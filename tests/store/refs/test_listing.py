@@ -15,14 +15,9 @@ from hypothesis import strategies as st
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadPackedRefs, PackedRefs, Refs, list_bad_files, list_refs
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store
 
 A, B, C = (Oid(digit * 40) for digit in "abc")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "store.git"))
 
 
 def test_loose_refs_come_before_packed_ones(store: Store) -> None:

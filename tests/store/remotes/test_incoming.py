@@ -38,11 +38,6 @@ Git = Callable[..., str]
 BLOBS = [Blob.from_string(b"one"), Blob.from_string(b"two" * 1000)]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "store.git"))
-
-
 def pack() -> bytes:
     file = BytesIO()
     objects = [(blob, None) for blob in BLOBS]

@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import (
     Remote,
@@ -12,16 +10,11 @@ from uwf_git.store.remotes.remotes import (
     track,
     update_tracking,
 )
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store
 
 A, B, C = (Oid(digit * 40) for digit in "abc")
 ONE, TWO = "01J7K9M2XNPQR5VWBCDF8G3H4T", "01J7K9M2XNPQR5VWBCDF8G3H4V"
 REMOTE = Remote("origin", "x")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "store.git"))
 
 
 def test_tracking_refs_follow_the_remote(store: Store) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import write_program
 from store.signed_commits import ask_git, check, in_letters, sign_commit
 from store.signing_keys import (
     Git,
@@ -45,10 +46,8 @@ def make_key(home: dict[str, str], name: str, *words: str, expires: str = "never
 
 def signing_with(store: Store, key: str, place: Path, *words: str) -> Store:
     """Let commits be signed by a gpg key, and gpg be called with more *words*."""
-    program = place / "gpg-here"
-    program.write_text(f'#!/bin/sh\nexec gpg {" ".join(words)} "$@"\n')
-    program.chmod(0o755)
-    named = {"commit__gpgsign": "true", "user__signingkey": key, "gpg__program": str(program)}
+    program = write_program(place / "gpg-here", f'exec gpg {" ".join(words)} "$@"')
+    named = {"commit__gpgsign": "true", "user__signingkey": key, "gpg__program": program}
     return with_settings(store, **named)
 
 
@@ -136,10 +135,9 @@ LINES = {
 def test_lines_that_only_look_like_a_verdict_are_none(lines: str, tmp_path: Path) -> None:
     said = tmp_path / "said"
     said.write_bytes(lines.encode())
-    program = tmp_path / "says"
-    program.write_text(f"#!/bin/sh\ncat >/dev/null\ncat {said}\ncat {said} >&2\n")
-    program.chmod(0o755)
-    check = GpgCheck("openpgp", str(program), os.environ, "marginal")
+    script = f"cat >/dev/null\ncat {said}\ncat {said} >&2"
+    program = write_program(tmp_path / "says", script)
+    check = GpgCheck("openpgp", program, os.environ, "marginal")
     assert check.check(b"payload", b"signature").status in ("bad", "untrusted")
 
 

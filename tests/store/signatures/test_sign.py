@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import seal
 from dulwich.objects import Tree
+from programs import write_program
 from refusing import refuses
 from store.signed_commits import sign_commit
 from store.signing_keys import (
@@ -38,18 +39,12 @@ def judge(git: Git, store: Store, oid: str) -> str:
     return git("log", "-1", "--format=%G? %GS", oid, cwd=Path(store.path)).strip()
 
 
-@pytest.fixture
-def ssh_store(store: Store, key: Path, tmp_path: Path) -> Store:
-    """Return a store whose commits are signed by an ssh key that it trusts."""
-    return signed_and_trusted(store, key, tmp_path)
-
-
 @needs_ssh
 @pytest.mark.parametrize("half", ["key", "key.pub"])
 def test_commit_signed_by_a_key_file_is_accepted_by_git(
-    ssh_store: Store, half: str, tmp_path: Path, git: Git
+    trusted: Store, half: str, tmp_path: Path, git: Git
 ) -> None:
-    store = signed_by(ssh_store, tmp_path / half)
+    store = signed_by(trusted, tmp_path / half)
     assert judge(git, store, sign_commit(store)) == "G ada@example.com"
 
 
@@ -60,17 +55,17 @@ def test_commit_signed_by_a_key_file_is_accepted_by_git(
     ids=repr,
 )
 def test_whatever_the_message_the_signature_is_good(
-    ssh_store: Store, message: bytes, git: Git
+    trusted: Store, message: bytes, git: Git
 ) -> None:
-    assert judge(git, ssh_store, sign_commit(ssh_store, message=message))[0] == "G"
+    assert judge(git, trusted, sign_commit(trusted, message=message))[0] == "G"
 
 
 @needs_ssh
 @pytest.mark.parametrize("prefix", ["key::", ""])
 def test_key_that_an_agent_holds_is_named_by_its_public_half(
-    ssh_store: Store, key: Path, tmp_path: Path, git: Git, prefix: str
+    trusted: Store, key: Path, tmp_path: Path, git: Git, prefix: str
 ) -> None:
-    store = signed_by(ssh_store, prefix + public_half(key))
+    store = signed_by(trusted, prefix + public_half(key))
     with ssh_agent(tmp_path / "s", key) as environ:
         key.unlink()
         assert judge(git, store, sign_commit(store, environ))[0] == "G"
@@ -78,12 +73,11 @@ def test_key_that_an_agent_holds_is_named_by_its_public_half(
 
 @needs_ssh
 def test_key_is_asked_of_the_command_that_names_it(
-    ssh_store: Store, key: Path, tmp_path: Path, git: Git
+    trusted: Store, key: Path, tmp_path: Path, git: Git
 ) -> None:
-    command = tmp_path / "which key"
-    command.write_text(f"#!/bin/sh\necho \"$1::{public_half(key)}\"; echo 'key::other'\n")
-    command.chmod(0o755)
-    store = signed_by(ssh_store, "", gpg__ssh__defaultKeyCommand=f"'{command}' key")
+    script = f"echo \"$1::{public_half(key)}\"; echo 'key::other'"
+    command = write_program(tmp_path / "which key", script)
+    store = signed_by(trusted, "", gpg__ssh__defaultKeyCommand=f"'{command}' key")
     with ssh_agent(tmp_path / "s", key) as environ:
         assert judge(git, store, sign_commit(store, environ))[0] == "G"
 
@@ -234,9 +228,7 @@ def test_key_that_gpg_does_not_have_is_an_error(store: Store, tmp_path: Path) ->
 def test_program_that_never_ends_is_killed_and_named(
     kind: str, store: Store, key: Path, tmp_path: Path
 ) -> None:
-    program = tmp_path / "signer"
-    program.write_text("#!/bin/sh\nexec sleep 600\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "signer", "exec sleep 600")
     setting = f"gpg__{kind}__program"
     settings = {setting: str(program), "gpg__format": kind, "uwf__signTimeout": "1"}
     store = with_settings(signed_by(store, key), **settings)

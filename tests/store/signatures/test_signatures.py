@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import write_program
 from refusing import refuses
 from store.signed_commits import (
     ask_git,
@@ -28,7 +29,6 @@ from store.signing_keys import (
     needs_gpg,
     needs_gpgsm,
     needs_ssh,
-    signed_and_trusted,
     trusting,
     with_settings,
 )
@@ -38,12 +38,6 @@ from uwf_git.store.signatures import GpgCheck, SignatureChecker, split_signature
 from uwf_git.store.store import Store
 
 HEAD = b"tree 1\nparent 2\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"
-
-
-@pytest.fixture
-def trusted(store: Store, key: Path, tmp_path: Path) -> Store:
-    """Return a store whose commits are signed by a key that it trusts."""
-    return signed_and_trusted(store, key, tmp_path, signer="ada")
 
 
 @pytest.mark.parametrize(
@@ -158,8 +152,7 @@ def test_more_trust_than_ssh_keys_have_is_refused_them(trusted: Store, git: Git)
 def test_known_key_costs_one_process_a_commit(trusted: Store, tmp_path: Path) -> None:
     log, program = tmp_path / "log", tmp_path / "keygen"
     keygen = shutil.which("ssh-keygen")
-    program.write_text(f'#!/bin/sh\necho "$2" >> {log}\nexec {keygen} "$@"\n')
-    program.chmod(0o755)
+    write_program(program, f'echo "$2" >> {log}\nexec {keygen} "$@"')
     raw = [
         read_raw_commit(trusted.objects, sign_commit(trusted, message=b"a: %d\n" % number))
         for number in range(4)
@@ -267,10 +260,9 @@ def test_certificate_signs_as_well(
 
 def said_by_gpg(tmp_path: Path, *lines: str, status: int = 0) -> tuple[str, str | None, str | None]:
     """Check with a program that prints the status *lines*."""
-    program = tmp_path / "says"
     said = "\n".join(lines)
-    program.write_text(f"#!/bin/sh\ncat >/dev/null\ncat <<'END'\n{said}\nEND\nexit {status}\n")
-    program.chmod(0o755)
+    script = f"cat >/dev/null\ncat <<'END'\n{said}\nEND\nexit {status}"
+    program = write_program(tmp_path / "says", script)
     verdict = GpgCheck("x509", str(program), os.environ, "marginal").check(b"payload", b"signature")
     # They name commands of gpg, which gpgsm does not have.
     assert verdict.hint is None

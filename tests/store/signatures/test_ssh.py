@@ -24,7 +24,6 @@ from store.signing_keys import (
     make_ssh_key,
     needs_ssh,
     public_half,
-    signed_and_trusted,
     signed_by,
     trusting,
     with_settings,
@@ -43,12 +42,6 @@ BEFORE, AFTER = "20250101", "20260101"
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     return make_ssh_key(tmp_path / "other")
-
-
-@pytest.fixture
-def trusted(store: Store, key: Path, tmp_path: Path) -> Store:
-    """Return a store whose commits are signed by a key that it trusts."""
-    return signed_and_trusted(store, key, tmp_path)
 
 
 def fingerprint(key: Path) -> str:

@@ -7,7 +7,7 @@ from fresh_store import fresh_store
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store
 from uwf_git.store.threads.watch import Line, RefWatch, Tips, hold_journal
 
 A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")
@@ -22,11 +22,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "store.git"))
 
 
 @pytest.fixture
