@@ -450,6 +450,7 @@ def _old_temporaries(store: Store) -> Iterator[str]:
         (store.path, TEMPORARY),
         (markers(store.path), TEMPORARY),
         (workdirs_folder(store), TEMPORARY),
+        (store.local_path("locks"), TEMPORARY),
         # git's prune removes these too, but there may be no git.
         (objects, "tmp_obj_"),
         # Left by a killed `git gc`; the next one would stop at it.
