@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import write_program
 from seal import START_MS
 
 from uwf_git.agents.reply import AgentReply
@@ -219,10 +220,7 @@ class World:
 
     def program(self, text: str, *, name: str = "agent") -> str:
         """Write a program for /bin/sh, and return its path."""
-        path = self.place / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-        return str(path)
+        return write_program(self.place / name, text)
 
     def process(
         self, *words: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import PLAIN, SPLIT, Field, ended
+from commands.fleet.machines import PLAIN, SPLIT, Field, Machine, ended
 from refusing import refuses
 from seal import START_MS
 
@@ -38,25 +38,31 @@ def project(tmp_path: Path) -> Path:
     return bare
 
 
+def take_over(by: Machine, thread: str, project: Path, first: subprocess.Popen[str]) -> None:
+    """Kill the machine of *first* while its second agent waits, and have *by* do the rest."""
+    by.field.wait_paid(2)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    # This also ends the agent that was left alone.
+    by.field.go.touch()
+    with by.work(thread, "--project", str(project)) as second:
+        _out, err = second.communicate()
+    assert second.returncode == 0, err
+
+
 def test_another_machine_goes_on_with_the_files_of_the_last_step(
     field: Field, project: Path
 ) -> None:
     a, b, c = (field.machine(name) for name in "abc")
     thread = a.begin(PLAIN)
-    # The second agent hangs after it has changed a file.
+    # The second agent waits after it has changed a file.
     field.let(
-        "rm -f gone; echo step >> notes; [ $(wc -l < notes) = 3 ] && [ ! -e "
-        f"{field.go} ] && sleep 600"
+        "rm -f gone; echo step >> notes; [ $(wc -l < notes) = 3 ] && "
+        f"until [ -e {field.go} ]; do sleep 0.05; done"
     )
     first = b.work(thread, "--project", str(project))
     with ended(first):
-        field.wait_paid(2)
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-        field.go.touch()
-        with c.work(thread, "--project", str(project)) as second:
-            _out, err = second.communicate()
-        assert second.returncode == 0, err
+        take_over(c, thread, project, first)
     ref = f"refs/uwf/work/{thread}"
     # Of the killed turn nothing was taken over.
     assert git(project, "show", f"{ref}:notes") == "begun\n" + 3 * "step\n"
@@ -88,18 +94,13 @@ def test_another_machine_goes_on_with_the_files_of_a_branch_that_has_ended(
     a, b, c = (field.machine(name) for name in "abc")
     setting = "isolation: worktree" if is_apart else "join: all"
     thread = a.begin(BRANCHES.replace("POLICY", setting))
-    field.let(f'touch "$UWF_ROLE"; [ $UWF_ROLE = slow ] && [ ! -e {field.go} ] && sleep 600')
+    wait = f"until [ -e {field.go} ]; do sleep 0.05; done"
+    field.let(f'touch "$UWF_ROLE"; [ $UWF_ROLE = slow ] && {wait}')
     first = b.work(thread, "--project", str(project))
     with ended(first):
         wait_until(lambda: field.refs("refs/archive"), "the branch is not at the hub")
         [branch] = [ref.removeprefix("refs/archive/") for ref in field.refs("refs/archive")]
-        field.wait_paid(2)
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-        field.go.touch()
-        with c.work(thread, "--project", str(project)) as second:
-            _out, err = second.communicate()
-        assert second.returncode == 0, err
+        take_over(c, thread, project, first)
     # The branch that had ended was not paid twice.
     assert field.paid() == 2 + 2
     for place in (project, c.home / ".uwf/work" / thread):

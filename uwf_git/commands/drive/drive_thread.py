@@ -534,7 +534,6 @@ class _BranchDrive:
                 try:
                     return drive.run()
                 finally:
-                    # Also a turn that was stopped.
                     outer.has_begun |= drive.has_begun
         finally:
             with self._one_at_a_time:
@@ -587,6 +586,7 @@ class _BranchDrive:
             return
         if joined is not None:
             self._is_idle = False
+            self._drive.has_begun = True
             self._watcher(None).on_step(joined)
             if trunk != self._drive.thread:
                 self._submit(trunk)
@@ -620,7 +620,6 @@ class _BranchDrive:
             with self._one_at_a_time:
                 if thread is not None:
                     self._at_work.discard(thread)
-                outer.has_begun = True
                 outer.steps += stepped.role is not None and stepped.status != "waiting"
                 outer.watcher.on_step(stepped)
 

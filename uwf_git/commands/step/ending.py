@@ -47,6 +47,7 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
+from uwf_git.model.thread import ThreadState
 from uwf_git.project_paths import is_in_repository
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -184,19 +185,20 @@ def without_checks(turn: Turn, played: Played) -> Played:
 def prepare_turn(
     store: Store,
     caller: Caller,
-    snapshot: Snapshot,
+    seen: tuple[Snapshot, ThreadState],
     following: NextTurn,
     spending: Spending,
     *,
     agent: Node,
     workdir: str,
 ) -> Turn:
-    """Return the turn *following* of the thread at *snapshot*; *spending* is read there, too."""
+    """Return the turn *following* of a thread that was *seen*; *spending* was read there, too."""
+    snapshot, present = seen
     place = find_turn_place(snapshot, following.at)
     return Turn(
         store,
         snapshot,
-        snapshot.get_present().begin_tries(following.at),
+        present.begin_tries(following.at),
         snapshot.turn_start,
         following.role,
         agent,
@@ -255,7 +257,9 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
     workdir = find_workdir(store, snapshot.record.thread) or caller.cwd
     following = NextTurn(begun.role, begun.at)
     spending = read_spending(store, snapshot, present)
-    turn = prepare_turn(store, caller, snapshot, following, spending, agent=agent, workdir=workdir)
+    turn = prepare_turn(
+        store, caller, (snapshot, present), following, spending, agent=agent, workdir=workdir
+    )
     place = turn.place
     if (place is None) != (begun.at is None) or (place is not None and place.role != begun.role):
         # The workflow was changed, and has no such place.

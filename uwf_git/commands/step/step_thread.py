@@ -63,7 +63,7 @@ from uwf_git.commands.turn.branches import (
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
 from uwf_git.commands.turn.flow import ask_container
 from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
-from uwf_git.commands.turn.next_move import NextTurn, decide_next
+from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_next_move
 from uwf_git.commands.turn.turn import (
     Player,
     ThreadResult,
@@ -431,7 +431,7 @@ def _take_step(
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
         turn = prepare_turn(
-            store, caller, snapshot, following, spending, agent=agent, workdir=workdir
+            store, caller, (snapshot, present), following, spending, agent=agent, workdir=workdir
         )
         lock.say(turn.role, agent_name(agent.payload["command"]))
         played = refuse_inputs(turn) or play_recorded(turn, request.play)
@@ -458,8 +458,7 @@ def _step_branches(
         choice = choice._replace(others=check_roles(tip, None, choice.agents))
         played = get_workflow(tip, tip.record.workflow)
         played = played._replace(roles=dict.fromkeys(choice.others, tip.record.workflow))
-        following = list(_list_following(store, tip))
-        check_next(thread, played, choice.agents, following=following)
+        check_next(thread, played, choice.agents, following=list(_list_following(store, tip)))
     told = _step_all(store, caller, tip, request._replace(choice=choice))
     joined: ThreadResult | None = None
     now = read_snapshot(store, get_head(store, thread).commit)
@@ -479,11 +478,9 @@ def _list_following(store: Store, tip: Snapshot) -> Iterator[str]:
     """List the roles whose turn it is in the branches below *tip*."""
     for leaf in list_leaves(store, tip):
         snapshot = read_snapshot(store, get_head(store, leaf).commit)
-        present = snapshot.get_present()
-        if present.waiting is not None:
-            yield present.waiting.role
-        elif snapshot.record.status == "ready":
-            yield decide_next(snapshot, present, get_workflow(snapshot, present.workflow)).role
+        role = find_next_move(snapshot).role
+        if role is not None and snapshot.record.status in {"ready", "waiting"}:
+            yield role
 
 
 def _step_all(
