@@ -14,8 +14,8 @@ from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.lookup import NODES_REF, put_nodes
-from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
+from uwf_git.store.lookup import NODES_REF, put_nodes
+from uwf_git.store.nodes import TREE_MODE, add_nodes
 from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.store import Store
 

@@ -18,7 +18,7 @@ from cli.ran import Ran
 from commands.world import DEMO
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from uwf_git.processes import (
+from uwf_git.surroundings import (
     list_processes,
     read_process,
     read_process_start,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.project_paths import find_above
+from uwf_git.surroundings import find_above
 
 
 def test_files_of_the_project_are_found_from_its_folders(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from uwf_git.engine.expression import check_condition
 from uwf_git.model.definition.definition import Definition, InvalidWorkflow, Surroundings
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 SOUND = """\
 name: demo

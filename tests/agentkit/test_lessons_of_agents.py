@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs import write_program
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.ladder import extract_meta
-from uwf_git.agents.reply import parse_reply
+from uwf_git.agentkit.turn import AdapterQuestion
+from uwf_git.agents.command_line import parse_reply
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
-from uwf_git.model.yaml.reader import parse_yaml
-from uwf_git.model.yaml.render import render_yaml
+from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.model.yaml_render import render_yaml
 
 WORKFLOW = DEMO.replace("meta.ok = false", "meta.ok = false and depth < 6")
 

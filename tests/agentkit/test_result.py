@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.agentkit.turn import AgentResult, print_result
-from uwf_git.agents.reply import parse_reply
+from uwf_git.agents.command_line import parse_reply
 
 
 @given(text=st.text("ab\ud83d\ude00é"), session=st.none() | st.text(st.characters(codec="utf-8")))

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
+from uwf_git.agentkit.turn import KEYS, load_settings, parse_seconds, parse_words
 from uwf_git.errors import BadUsage
 from uwf_git.store.git.config import normal_name, set_config
 from uwf_git.store.store import Store, create_store

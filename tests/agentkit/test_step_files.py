@@ -7,13 +7,13 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 
 from uwf_git.agentkit import AgentContext
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.ladder import NoMeta
 from uwf_git.agentkit.running import complete
 from uwf_git.agentkit.turn import (
     FAILURE,
     PROMPT,
     SUBMITTED,
+    AskFailed,
     extend_prompt,
     open_trace,
     read_submitted,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agents.reply import (
+from uwf_git.agents.command_line import (
     AgentReply,
     BadJson,
     BadReply,

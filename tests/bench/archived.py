@@ -23,7 +23,7 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.workflow import END as END_OF_GRAPH
 from uwf_git.model.workflow import START as START_OF_GRAPH
 from uwf_git.model.workflow import Transition, build_workflow
-from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.objects.pack_writer import format_entry_head
 from uwf_git.store.store import Store

@@ -11,7 +11,7 @@ from bench.world import Thread, World, begin_thread, find_program
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import Store, create_store, default_path
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 PASS = "python -c pass"
 BASELINE = "python -c 'import click, dulwich.repo'"

@@ -18,9 +18,9 @@ from bench.size import count_bytes
 from bench.timing import Case, Sample, ratio, take_turns, time_call
 from bench.world import Thread, World, begin_thread, make_store, play_once
 
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.agents.command_line import AgentReply
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, list_leaves, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
@@ -28,7 +28,7 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE, get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 _AGENT: dict[str, object] = {"type": "agent", "agentId": "worker"}
 _MANY, _FEW = 32, 3

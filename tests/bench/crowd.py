@@ -20,7 +20,7 @@ from uwf_git import TaskFilter, TaskRuntime
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 _FIGURE = "over_empty"
 

@@ -15,8 +15,8 @@ from bench.world import Thread, World, begin_endless, begin_thread, find_program
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.local_files import find_driver
 
 _STEPS = 3
 _AT_ONCE = 8

@@ -60,7 +60,7 @@ sys.exit(create_agent(lambda context: AgentResult({"n": context.visit}, ""))())
 
 _ADAPTER_AGENT = """\
 import json, sys
-from uwf_git.agentkit.adapter import AdapterAnswer
+from uwf_git.agentkit.turn import AdapterAnswer
 from uwf_git.agentkit.programs.command import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.command import Report
 from uwf_git.agentkit.programs.playing import adapter_main

@@ -21,7 +21,7 @@ from bench.report import Limit, Row, Table
 from bench.world import Thread, World, begin_endless, begin_thread, find_program, make_store
 
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 _MS = 1000
 _ROUNDS = 10

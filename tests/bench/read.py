@@ -28,7 +28,7 @@ from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""

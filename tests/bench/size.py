@@ -14,8 +14,8 @@ from bench.machine import find_git
 from bench.report import Limit, Row, Table
 from bench.world import begin_endless, make_store
 
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.admin.gc import gc_store
+from uwf_git.agents.command_line import AgentReply
+from uwf_git.commands.admin import gc_store
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.store import open_store

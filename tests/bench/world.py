@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from uwf_git.agents.reply import AgentReply
+from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import START, Transition, build_workflow
-from uwf_git.store.gc.packing import has_many_packs
-from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.git.config import set_config
+from uwf_git.store.packing import has_many_packs
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
+from uwf_git.store.tidy import unite_packs
 from uwf_git.store.workflows import SourceFiles, add_version
 
 ENDLESS = "endless"

@@ -6,8 +6,7 @@ from typing import Any
 from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, patch_thread, read_question
 from uwf_git.model.names import ThreadId
 
 

@@ -8,9 +8,9 @@ from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_work
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.answer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.trust import untrust_agents

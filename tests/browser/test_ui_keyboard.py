@@ -5,7 +5,7 @@ import re
 from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.answer import pause_thread
 from uwf_git.model.names import ThreadId
 
 _SEEN = """() => {

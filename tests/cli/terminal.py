@@ -6,7 +6,7 @@ when its size changes, as most terminals do.
 
 import re
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 
 _PIECE = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|([\s\S])")
 

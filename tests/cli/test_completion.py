@@ -10,7 +10,7 @@ from cli.program import Uwf
 from cli.ran import Ran
 from programs import write_program
 
-from uwf_git.cli.completion import SHELLS
+from uwf_git.cli.config import SHELLS
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -13,7 +13,7 @@ from bench.archived import add_crowd
 from cli.at_terminal import AtTerminal
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 from uwf_git.store.store import open_store
 
 BRANCHES = 32

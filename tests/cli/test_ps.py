@@ -7,10 +7,9 @@ from cli.program import Uwf
 from uwf_git.agents.run_files import find_last_output_ms
 from uwf_git.cli.output.screen import tell_silence
 from uwf_git.commands.fleet.claims import Claim, Hub
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import lock_thread
 
 
 def test_row_is_a_document(uwf: Uwf) -> None:

@@ -13,7 +13,7 @@ import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 from uwf_git.cli.session import thread_id_at
 from uwf_git.model.names import ThreadId
 

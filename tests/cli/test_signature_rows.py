@@ -2,7 +2,7 @@ import pytest
 
 from uwf_git.cli.verify import note_problems, render_signatures, signature_row
 from uwf_git.commands.verify.history import SignedCommit
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.signatures import Verdict
 
 GOOD = Verdict("good", "ssh", "ada@example.com", "SHA256:abc")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from programs import write_program
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 
 SETUP = """
 uwf init "$UWF_REPO"; uwf workflow put demo.yaml

@@ -6,8 +6,8 @@ import sys
 import pytest
 from cli.program import Uwf
 
-from uwf_git.web.ui import serve
-from uwf_git.web.ui.serve import Listening
+from uwf_git.web.ui import application as serve
+from uwf_git.web.ui.application import Listening
 
 
 def test_without_the_extra_it_says_what_to_install(

@@ -6,7 +6,7 @@ import pytest
 from cli.at_terminal import AtTerminal
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 
 
 def ended(uwf: Uwf, *, agent: str = ANSWER) -> str:

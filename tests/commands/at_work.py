@@ -16,7 +16,7 @@ from typing import Any
 from commands.world import World
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import Snapshot
 
 SAY_PID = "echo $$ >>pids\n"
 RESULT = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'\n"""

@@ -13,8 +13,8 @@ from typing import Any, Self
 from commands.flow_runs import branches
 from commands.world import World
 
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.journal import EventsRequest, EventStream
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.history import walk_history

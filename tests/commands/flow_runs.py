@@ -4,7 +4,7 @@ from typing import Any
 
 from commands.world import World, replied
 
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.model.names import ThreadId

@@ -11,7 +11,7 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.verify import verify
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000

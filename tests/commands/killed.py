@@ -24,10 +24,10 @@ from store.killing import dies_at, moments_of
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.tidy import remove_stale_files, remove_stale_packs
 from uwf_git.store.objects.pack_writer import remove_dead_keep
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import list_threads
+from uwf_git.store.tidy import remove_stale_files, remove_stale_packs
 
 Action = Callable[[World], object]
 

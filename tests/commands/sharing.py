@@ -9,9 +9,8 @@ from commands.world import DEMO, World, make_store, replied
 from uwf_git.commands.remote.fetch import Fetched, clone_store, fetch_remote
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import open_store
 

@@ -4,12 +4,12 @@ import pytest
 from commands.world import World
 from store.due import make_due
 
-from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.admin import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import count_files
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.identity import find_committer
+from uwf_git.store.git.program import find_committer
+from uwf_git.store.packing import count_files
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from refusing import refuses
 
 from uwf_git.commands.caller import Caller
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.identity import find_committer
+from uwf_git.store.git.program import find_committer
 from uwf_git.store.store import Store, open_store
 
 

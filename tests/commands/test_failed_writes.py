@@ -9,7 +9,7 @@ from commands.killed import Action, check_with_git, copy_of, left_behind, make_f
 from commands.world import World
 from store.killing import fails_at, in_child, moments_of
 
-from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.admin import set_setting
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import list_threads

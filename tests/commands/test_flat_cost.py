@@ -13,9 +13,9 @@ from uwf_git.agentkit.llm.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
 from uwf_git.commands.mcp.server import McpPlace
+from uwf_git.commands.start import find_fork_point
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId

@@ -15,8 +15,8 @@ from uwf_git.model.builtin import STEP, reference
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.tree import DamagedNode
-from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.nodes import DamagedNode
+from uwf_git.store.threads.history import NewCommit, record_next
 
 Forge = Callable[[World, ThreadId], None]
 

@@ -9,11 +9,11 @@ from commands.world import make_store
 from conftest import Draws
 from interop.hub import make_hub
 
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 COMMANDS = 80
 AT_ONCE = 3

@@ -4,7 +4,7 @@ from commands.killed import copy_of, kill_everywhere, make_folders, state_of
 from commands.world import DEMO, World
 from store.killing import moments_of
 
-from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.admin import set_setting
 from uwf_git.commands.cas import bootstrap_store, put_payload
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.model.names import ThreadId

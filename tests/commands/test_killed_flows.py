@@ -19,8 +19,7 @@ from uwf_git.commands.step.step_thread import (
     step_thread,
 )
 from uwf_git.commands.turn.turn import Player
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 
 WORK = """\
 echo "$UWF_ROLE" >>"$UWF_REPO/runs"

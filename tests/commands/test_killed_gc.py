@@ -10,8 +10,8 @@ from commands.killed import LONG_AGO_S, check_with_git, copy_of, find_troubles
 from commands.world import World
 from store.killing import dies_at
 
-from uwf_git.commands.admin.gc import gc_store
-from uwf_git.store.gc.tidy import remove_stale_packs
+from uwf_git.commands.admin import gc_store
+from uwf_git.store.tidy import remove_stale_packs
 
 Git = Callable[..., str]
 

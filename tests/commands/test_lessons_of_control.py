@@ -17,7 +17,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import find_holder
+from uwf_git.store.threads.local_files import find_holder
 
 LONGEST_S = 60
 

@@ -24,10 +24,10 @@ from commands.at_work import (
 )
 from commands.world import DEMO, World
 
-from uwf_git.commands.inspect.step_view import view_attempt
+from uwf_git.commands.inspect.show import view_attempt
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import find_driver
+from uwf_git.store.threads.local_files import find_driver
 
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 

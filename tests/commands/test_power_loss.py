@@ -8,7 +8,7 @@ from commands.world import DEMO, World
 from store.power import Image, Seen, images_of, record
 from store.whole_refs import check_refs, refs_in
 
-from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.admin import set_setting
 from uwf_git.commands.cas import put_payload
 
 THREAD = re.compile(r"refs/(threads|archive)/(\w+)")

@@ -12,13 +12,13 @@ import pytest
 from commands.crowd import at_once
 from commands.world import World, fails, replied
 
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import list_preserved, walk_history
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.threads.local_files import ThreadBusy
 
 ENDLESS = """\
 name: count

@@ -32,21 +32,23 @@ from hypothesis.stateful import (
 )
 from seal import START_MS
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import (
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    answer_thread,
     kill_thread,
     patch_thread,
     pause_thread,
+    read_question,
     resume_thread,
     retry_thread,
 )
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.family import list_branches
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.commands.split.family import list_branches
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId

@@ -19,7 +19,7 @@ LATER_MS = START_MS + 24 * 3600 * 1000
 TIRED = """\
 import sys
 
-from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agentkit.programs.command import with_reset
 from uwf_git.agentkit.programs.playing import adapter_main
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.uwf import UWF
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import KEPT, walk_history

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from commands.world import World
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 
 
 def begin_turn(world: World, thread: ThreadId, *, role: str = "writer", begun: bool = True) -> Oid:

@@ -15,21 +15,22 @@ import pytest
 from programs import write_program
 from seal import START_MS
 
-from uwf_git.agents.reply import AgentReply
+from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import (
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    answer_thread,
     kill_thread,
     patch_thread,
     pause_thread,
+    read_question,
     resume_thread,
     retry_thread,
 )
+from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.remove import Removed, plan_removals, remove_thread
+from uwf_git.commands.start import ForkRequest, StartRequest, fork_thread, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
@@ -37,13 +38,11 @@ from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
 
 DEMO = """\
 name: demo

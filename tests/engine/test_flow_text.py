@@ -2,7 +2,7 @@ from typing import Literal
 
 import pytest
 
-from uwf_git.engine.flow_text import check_flow_text
+from uwf_git.engine.rehearsal import check_flow_text
 from uwf_git.model.definition.definition import FlowText
 
 Kind = Literal["expression", "template"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from uwf_git.engine.log_lines import find_error_line, find_last_output, find_outputs, write_section
+from uwf_git.model.text import find_error_line, find_last_output, find_outputs, write_section
 
 
 def test_output_of_the_newest_check_is_found_after_all_others() -> None:

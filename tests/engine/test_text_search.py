@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
+from uwf_git.commands.inspect.read import Found, compile_pattern, find_in
 from uwf_git.engine.masking import MASK
-from uwf_git.engine.text_search import Found, compile_pattern, find_in
 
 
 def found(text: str, within: str, **how: Any) -> Found | None:

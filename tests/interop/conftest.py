@@ -15,7 +15,7 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.lookup import put_nodes
+from uwf_git.store.lookup import put_nodes
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.workflows import SourceFiles, add_version
 

@@ -8,11 +8,11 @@ from typing import Any
 from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
+from uwf_git.model.names import Oid
 from uwf_git.model.node import Node
-from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000

@@ -17,7 +17,7 @@ from interop.honest_flows import Told, refs_of, set_refs
 
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.objects import DurableObjects
 
 Change = Callable[[Commit], None]

@@ -16,10 +16,9 @@ from seal import START_MS
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 
 INNER = """\
 name: inner

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from commands.world import World
 from seal import START_MS
 
-from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.admin import init_shared
 from uwf_git.commands.caller import Caller
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

@@ -7,7 +7,7 @@ from commands.flows import CHECKS, plays
 from commands.world import World
 from dulwich.objects import Blob, Commit, Tree
 
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.store import Store
 
 Git = Callable[..., str]

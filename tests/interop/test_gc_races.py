@@ -15,18 +15,17 @@ from commands.world import DEMO, replied
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Commit, ObjectID
 
-from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.admin import gc_store
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.workflow.build import put_workflow
-from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import GcRuns
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
-from uwf_git.store.oid import Oid
+from uwf_git.store.packing import GcRuns
 from uwf_git.store.store import OwnTransitions, Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head
 

@@ -12,15 +12,14 @@ from commands.world import World, replied
 from conftest import Draws
 from interop.hub import Hub, make_hub
 
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Conflict, UwfError
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, list_threads
 from uwf_git.store.threads.history import KEPT, walk_history
 

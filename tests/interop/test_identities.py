@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store.story import signed
 
-from uwf_git.store.git.identity import clean_identity
+from uwf_git.store.git.program import clean_identity
 from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.store import Store, create_store, open_store
 

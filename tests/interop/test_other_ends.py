@@ -7,11 +7,11 @@ import pytest
 from fresh_store import fresh_store
 from interop.honest_flows import Told, git, other, play, refs_of, run_until, tell
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.control.answer import kill_thread, patch_thread
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.step.step_thread import list_leaves
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.store import Store, open_store
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from interop.told import Told, tell
 
-from uwf_git.commands.admin.init import init_store
+from uwf_git.commands.admin import init_store
 
 Git = Callable[..., str]
 

@@ -13,10 +13,10 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.model.builtin import BUILTIN, walk_closure
 from uwf_git.model.names import NodeHash, ThreadId
-from uwf_git.store.nodes.tree import find_names
+from uwf_git.store.nodes import find_names
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import list_threads
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import Snapshot
 
 Git = Callable[..., str]
 

@@ -11,7 +11,7 @@ from commands.world import World
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.remote.fetch import clone_store
-from uwf_git.store.disk.locks import break_dead_locks
+from uwf_git.store.locks import break_dead_locks
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]

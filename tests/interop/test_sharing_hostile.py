@@ -22,9 +22,9 @@ from interop.liar import advertised, liar, line
 from refusing import refuses
 
 from uwf_git.commands.remote.fetch import fetch_remote
+from uwf_git.model.names import Oid
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import FetchRequest, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack

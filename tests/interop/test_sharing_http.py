@@ -11,7 +11,7 @@ from commands.sharing import Site, another, refs_of, share
 from commands.world import World, says
 from interop.servers import git_over_http, redirecting
 
-from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.admin import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import add_config, set_config

@@ -11,7 +11,7 @@ from commands.world import World
 from interop.servers import git_daemon, git_over_http
 from refusing import is_refused
 
-from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.admin import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

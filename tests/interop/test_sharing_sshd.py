@@ -12,7 +12,7 @@ from commands.world import World
 from interop.sshd import NEEDS_SSHD, reach_sshd
 from store.signing_keys import public_half
 
-from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.admin import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport import RemoteFailed

@@ -15,8 +15,7 @@ from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from store.killing import in_child
 
-from uwf_git.commands.admin.gc import gc_store
-from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.admin import gc_store, init_shared
 from uwf_git.commands.caller import Caller
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport import RemoteFailed

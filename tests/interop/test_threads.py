@@ -10,11 +10,11 @@ from interop.told import Told
 from store.format_page import section
 
 from uwf_git.commands.cas import verify_nodes
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.answer import kill_thread
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node
-from uwf_git.store.lookup.lookup import list_nodes
-from uwf_git.store.nodes.tree import decode_node
+from uwf_git.store.lookup import list_nodes
+from uwf_git.store.nodes import decode_node
 
 Git = Callable[..., str]
 

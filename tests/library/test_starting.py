@@ -13,7 +13,7 @@ from uwf_git.library.starting import (
     to_limit_names,
 )
 from uwf_git.model.limits import LIMITS
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 
 @pytest.mark.parametrize(

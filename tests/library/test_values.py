@@ -11,8 +11,8 @@ from store.due import make_due
 from store.small_packs import packs_in, unpacked_in, write_blobs
 
 from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep
-from uwf_git.commands.admin.config import set_setting
-from uwf_git.store.gc.packing import MOST_PACKS
+from uwf_git.commands.admin import set_setting
+from uwf_git.store.packing import MOST_PACKS
 from uwf_git.store.store import open_store
 
 

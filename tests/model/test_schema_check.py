@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.problem import Problem
+from uwf_git.errors import Problem
 from uwf_git.model.schema_check import check_schema, check_value, point_out
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

@@ -103,7 +103,7 @@ def test_every_module_of_the_package_is_in_a_room() -> None:
 
     left = {str(each.relative_to(PACKAGE)) for each in PACKAGE.rglob("*.py")}
     left -= {str(each.relative_to(PACKAGE)) for each in known}
-    assert {each for each in left if not each.endswith("__.py")} == {"errors.py", "store/oid.py"}
+    assert {each for each in left if not each.endswith("__.py")} == {"errors.py"}
 
 
 def test_the_tests_of_each_room_are_there() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from plan.test_stop_notices import Taken, server, taken
 
-from uwf_git.plan.hooks import find_hook, write_plugin
-from uwf_git.plan.stop_notices import StopServer
+from uwf_git.plan.hooks import StopServer, find_hook, write_plugin
 
 __all__ = ["server", "taken"]
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.plan.stop_hook import MOST_BYTES
-from uwf_git.plan.stop_notices import (
+from uwf_git.plan.hooks import (
     CannotListen,
     Notice,
     StopGrace,
@@ -21,6 +20,7 @@ from uwf_git.plan.stop_notices import (
     is_loopback,
     parse_notice,
 )
+from uwf_git.plan.stop_hook import MOST_BYTES
 
 DOCUMENT = {"type": "stop", "phase": "planning", "timestamp": "2026-01-02T03:04:05Z"}
 TEXTS = st.text(max_size=8) | st.sampled_from(['"', "\\", "}{", "]", '\\"'])

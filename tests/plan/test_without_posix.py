@@ -39,7 +39,7 @@ for name in ("fcntl", "pwd", "grp", "resource", "termios", "tty", "pty", "syslog
 
 import json
 from uwf_git.plan import project_files, stop_hook
-from uwf_git.plan.stop_notices import StopServer
+from uwf_git.plan.hooks import StopServer
 
 work = sys.argv[1]
 found = project_files.find_plans(work)

@@ -19,7 +19,7 @@ from agentkit.conftest import DOCUMENT, MakeContext
 from realcli.served_model import Served, serve
 from realcli.vendors import Vendor, require
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.engine.turn_context import parse_context
 
 FRONT = "---\napproved: true\n---\nIt is **fine**.\n"

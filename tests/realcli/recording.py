@@ -17,7 +17,7 @@ from typing import Any
 from realcli.served_model import serve
 from realcli.vendors import Vendor
 
-from uwf_git.agentkit.adapter import AdapterQuestion
+from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.nested import allowed_environment
 
 ASKED = "Review it.\n"

@@ -13,10 +13,9 @@ from realcli.conftest import FRONT, start_thread
 from realcli.served_model import MODEL, serve
 from realcli.vendors import COPILOT, GEMINI, OPENCODE, QWEN, Vendor, require
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.acp import AcpAdapter
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
-from uwf_git.agentkit.turn import read_submitted
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, read_submitted
 
 COMMANDS = {
     # Without a model it asks one which model to ask.

@@ -4,7 +4,7 @@ import pytest
 from realcli.conftest import FRONT, Cli
 from realcli.vendors import OPENCODE
 
-from uwf_git.agentkit.adapter import AskFailed
+from uwf_git.agentkit.turn import AskFailed
 
 VENDOR = OPENCODE
 

@@ -7,9 +7,8 @@ import pytest
 from realcli.conftest import FRONT, Cli
 from realcli.vendors import CLAUDE, CODEX, COPILOT
 
-from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, find_hook, write_plugin
+from uwf_git.plan.hooks import HOOK_VARIABLE, Notice, StopHook, StopServer, find_hook, write_plugin
 from uwf_git.plan.phases import IDLE, STATE_FILE, write_state
-from uwf_git.plan.stop_notices import Notice, StopServer
 
 _PATIENCE_S = 30
 PROGRAMS = (CLAUDE, COPILOT, CODEX)

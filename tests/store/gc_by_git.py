@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from uwf_git.store.gc.packing import pack_objects
+from uwf_git.store.packing import pack_objects
 from uwf_git.store.store import Store
 
 

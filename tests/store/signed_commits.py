@@ -10,6 +10,7 @@ from dulwich.objects import Tree
 from store.signing_keys import Git
 from store.story import COMMITTER, put_raw
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import (
     CommitDraft,
     Signing,
@@ -17,7 +18,6 @@ from uwf_git.store.objects.commit import (
     read_raw_commit,
     write_commit,
 )
-from uwf_git.store.oid import Oid
 from uwf_git.store.signatures import SignatureChecker, Verdict, build_signer
 from uwf_git.store.store import Store
 

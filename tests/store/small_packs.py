@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from dulwich.objects import Blob, ShaFile
 
-from uwf_git.store.gc.packing import list_own_packs
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
+from uwf_git.store.packing import list_own_packs
 from uwf_git.store.store import Store
 
 _QUICK = PackRights(durable=False)

@@ -12,23 +12,23 @@ from workflow_file import SOUND, read
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT, reference
 from uwf_git.model.event_folds import Cause, describe_start
 from uwf_git.model.event_rules import begin_thread
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.workflow import build_workflow
-from uwf_git.store.git.identity import agent_identity, clean_identity
+from uwf_git.store.git.program import agent_identity, clean_identity
 from uwf_git.store.objects.commit import Signing
 from uwf_git.store.objects.objects import ObjectStore, get_tree
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, create_head
-from uwf_git.store.threads.record import (
+from uwf_git.store.threads.history import (
     NewCommit,
+    Snapshot,
     build_next,
+    read_snapshot,
     read_standing,
     record_next,
     record_start,
 )
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 # Its graph goes on as the sound one does, and allows every other way: who tells a story chooses.

@@ -14,7 +14,7 @@ from store.test_damage import rewritten
 from uwf_git.model.builtin import STEP, reference
 from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node, encode
-from uwf_git.store.nodes.tree import add_nodes
+from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import StepChain
 

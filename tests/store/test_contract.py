@@ -8,7 +8,7 @@ from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, list_tree, sign
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.lookup import NodeLookup, put_nodes
+from uwf_git.store.lookup import NodeLookup, put_nodes
 from uwf_git.store.threads.heads import (
     HeadMoved,
     NoSuchThread,
@@ -18,8 +18,7 @@ from uwf_git.store.threads.heads import (
     find_head,
     get_head,
 )
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, walk_history
 
 Clock = Callable[[], int]
 Golden = Callable[[str, str | bytes], None]

@@ -12,10 +12,10 @@ from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import STEP, TEXT, reference
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
-from uwf_git.store.nodes.tree import DamagedNode, MissingNode, add_nodes, encode_node
+from uwf_git.store.lookup import NodeLookup, NoSuchNode
+from uwf_git.store.nodes import DamagedNode, MissingNode, add_nodes, encode_node
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitDraft,
@@ -24,12 +24,10 @@ from uwf_git.store.objects.commit import (
     write_commit,
 )
 from uwf_git.store.objects.objects import get_tree
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.refs import BadRef
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, Head, get_head, list_threads
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 

@@ -8,7 +8,7 @@ import pytest
 from store.format_page import PACKAGE, PAGE, section, table
 from store.story import THREAD
 
-from uwf_git.commands.admin.config import SETTINGS
+from uwf_git.commands.admin import SETTINGS
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.event_folds import Words
 from uwf_git.model.event_rules import RULES
@@ -26,10 +26,10 @@ from uwf_git.model.thread import (
 )
 from uwf_git.store import store as discover
 from uwf_git.store import trust
-from uwf_git.store.disk.durable import find_user_file
-from uwf_git.store.git.identity import agent_identity
-from uwf_git.store.lookup.lookup import NODES_REF
-from uwf_git.store.nodes.tree import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
+from uwf_git.store.durable import find_user_file
+from uwf_git.store.git.program import agent_identity
+from uwf_git.store.lookup import NODES_REF
+from uwf_git.store.nodes import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
 from uwf_git.store.objects.commit import parse_trailers
 from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

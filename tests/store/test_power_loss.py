@@ -9,8 +9,8 @@ from dulwich.objects import Blob, Commit, Tree
 from store.power import Image, Seen, images_of, record
 from store.whole_refs import check_refs, refs_in
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 
 NAME = "refs/threads/new"

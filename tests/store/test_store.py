@@ -13,9 +13,9 @@ from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
+from uwf_git.model.names import Oid
 from uwf_git.store.git.config import BadConfig, set_config
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import (
     NotAStore,
     Store,

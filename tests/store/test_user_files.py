@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.disk.durable import find_user_file
+from uwf_git.store.durable import find_user_file
 
 
 def test_link_to_a_store_means_that_store(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from store.conftest import Git
 from store.small_packs import pack_folder
 
-from uwf_git.store.gc.tidy import remove_stale_packs, unite_packs
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
+from uwf_git.store.tidy import remove_stale_packs, unite_packs
 
 _WRITERS = 2
 

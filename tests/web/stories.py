@@ -5,10 +5,16 @@ from typing import Any
 from commands.world import World, says
 from seal import START_MS
 
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.agents.command_line import AgentReply
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    answer_thread,
+    patch_thread,
+    pause_thread,
+    read_question,
+    resume_thread,
+)
 from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, StepFiles
 from uwf_git.model.names import ThreadId

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web.allowed import HOSTILE_SIGNS, Parsed
 
-from uwf_git.web.elements import (
+from uwf_git.web.entries import (
     code,
     difference,
     escape_line,

@@ -8,8 +8,8 @@ from commands.world import World, replied
 from workflows.pattern_runs import PATTERNS, RUNS, PatternRun
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.drive.drive_thread import Driven
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.drive_thread import Driven
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_move import LoopExhausted

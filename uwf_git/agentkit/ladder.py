@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.turn import AgentResult
-from uwf_git.agents.reply import (
+from uwf_git.agentkit.turn import Adapter, AdapterAnswer, AdapterQuestion, AgentResult, AskFailed
+from uwf_git.agents.command_line import (
     BadJson,
     FrontMatterUnclosed,
     on_one_line,
@@ -255,7 +254,7 @@ def _read_front_matter(text: str) -> tuple[Extracted | None, str]:
 def _read_yaml(source: str) -> tuple[dict[str, Any] | None, str]:
     """Read the fields in *source*; else return why there are none."""
     # PyYAML costs 12 ms; answers with native structured output do not need it.
-    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415
+    from uwf_git.model.yaml_reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
 
     try:
         value = parse_yaml(source).value

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.ladder import read_answer
+from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import read_left_file
 from uwf_git.model.node import MAX_SAFE_INTEGER

@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, Any
 
-from uwf_git.agentkit.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
 from uwf_git.agentkit.turn import (
+    Adapter,
+    AdapterAnswer,
+    AdapterQuestion,
     AgentResult,
+    AskFailed,
     load_context,
     open_trace,
     print_result,
@@ -28,7 +31,7 @@ from uwf_git.agentkit.turn import (
     write_failure,
     write_prompt,
 )
-from uwf_git.agents.reply import on_one_line
+from uwf_git.agents.command_line import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import UwfError
@@ -168,7 +171,7 @@ def run_as_agent(produce: Callable[[], AgentResult]) -> int:
 def _log_to_file() -> None:
     """Write the debug log if UWF_DEBUG names a file; stderr is recorded, its last line read."""
     if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
-        from uwf_git.commands.admin.debug_output import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
+        from uwf_git.commands.admin import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
 
         switch_on_debug_log(os.environ, cwd=os.getcwd())
 

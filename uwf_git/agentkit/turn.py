@@ -11,20 +11,181 @@ nothing is written.
 
 import json
 import os
+import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES, BadJson, parse_strict_json
 from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
-from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import AgentFailed, BadUsage, Refused
+from uwf_git.model.text import parse_float
+
+# The settings of an adapter, from five sources; the more specific one wins.
+#
+# 1. the adapter's command line: ``uwf-claude --model opus``
+# 2. the environment: ``UWF_CLAUDE_MODEL``
+# 3. git config for the role: ``uwf.claude.reviewer.model``
+# 4. git config: ``uwf.claude.model``
+# 5. for the model alone, the environment for all adapters: ``UWF_MODEL``
+#
+# The store's git config is read over the user's. What it sets of these runs no program, gives no
+# permission and sends no key elsewhere, unless the user trusts it: a store may come from anywhere.
+# A fetched thread or workflow cannot set anything.
+
+if TYPE_CHECKING:
+    from uwf_git.store.git.config import GitConfig
+
+
+KEYS: dict[str, str] = {
+    "model": "the model to use, as the program names it",
+    "permission": "what the program may do without asking, as it names it",
+    "args": "more arguments for the program, split as a shell would",
+    "program": "the path of the program, if its name is not on the PATH",
+    "env": "more variables that it may see, such as `JAVA_HOME NODE_*`",
+    "timeout": "the most seconds for one answer",
+    "silence": "the most seconds in which it may print nothing",
+    "resume": "visits: resume the conversation of the role's last turn; a retry does not",
+}
+
+# Longer waits are more than sockets and clocks can count.
+_A_YEAR_S = 365 * 24 * 3600.0
+
+_HARMLESS = {
+    "maxtokens", "mcp", "model", "resume", "schema", "silence", "temperature", "timeout", "tokens",
+    "turns",
+}  # fmt: skip
+"""What a store may set untrusted, as ``plain_key`` returns it."""
+
+
+def load_settings(
+    adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the settings of *adapter* for *role* by their plain keys; *words* are typed ones."""
+    # Part of the store, which is imported only when a context is loaded.
+    from uwf_git.store.git.config import (  # noqa: PLC0415 (as above)
+        add_user_config,
+        read_config_file,
+        read_user_config,
+    )
+
+    git_dir = environ.get("UWF_REPO")
+    user = config = read_user_config(environ)
+    if git_dir:
+        own = read_config_file(os.path.join(git_dir, "config"))
+        config = add_user_config(git_dir, own, environ, user=user)
+    found = _find_configured(adapter, role, config)
+    if environ.get("UWF_MODEL"):
+        found.setdefault("model", _Found(environ["UWF_MODEL"]))
+    front = f"UWF_{adapter}_".upper().replace("-", "_")
+    given = {
+        name.removeprefix(front): value
+        for name, value in environ.items()
+        if name.startswith(front) and value
+    }
+    for key, value in [*given.items(), *words.items()]:
+        found[plain_key(key)] = _Found(value)
+    doubtful = [
+        each.name
+        for key, each in found.items()
+        if key not in _HARMLESS and each.name and each.value not in user.get_all(each.name)
+    ]
+    if git_dir and doubtful:
+        _require_trusted(git_dir, doubtful, environ)
+    return {key: each.value for key, each in found.items()}
+
+
+class _Found(NamedTuple):
+    value: str
+    name: str | None = None
+    """Its full name in git config; None: it comes from elsewhere."""
+
+
+def _find_configured(adapter: str, role: str, config: "GitConfig") -> dict[str, _Found]:
+    """Return the settings in git config by their plain keys; those of the role come first."""
+    found: dict[str, _Found] = {}
+    for section in (f"uwf.{adapter}", f"uwf.{adapter}.{role}"):
+        for name, values in config.values.items():
+            # The last dot ends the section; a role's name may contain dots.
+            front, _, key = name.rpartition(".")
+            if front == section:
+                found[plain_key(key)] = _Found(values[-1], name)
+    return found
+
+
+def _require_trusted(git_dir: str, names: list[str], environ: Mapping[str, str]) -> None:
+    """Check that the settings *names* are the user's, or trusted for the current directory."""
+    from uwf_git.store.store import open_store  # noqa: PLC0415 (see above)
+    from uwf_git.store.trust import require_trusted  # noqa: PLC0415 (see above)
+
+    store = open_store(git_dir, environ=environ)
+    for name in names:
+        require_trusted(store, name, os.getcwd())
+
+
+def plain_key(key: str) -> str:
+    """Return *key* as it is compared: `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
+    return key.replace("-", "").replace("_", "").lower()
+
+
+def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
+    """Parse ``--key value`` or ``--key=value``, for *keys*, and a positional *word*."""
+    words = list(own)
+    found: dict[str, str] = {}
+    while words:
+        first = words.pop(0)
+        if not first.startswith("--"):
+            if word is None or word in found:
+                raise BadUsage(f"unexpected word {first:.200}", hint=_hint(keys))
+            found[word] = first
+            continue
+        key, is_joined, value = first[2:].partition("=")
+        if key not in keys:
+            raise BadUsage(f"no setting is called {first:.200}", hint=_hint(keys))
+        if not is_joined and not words:
+            raise BadUsage(f"--{key} needs a value", hint=f"for example: --{key} VALUE")
+        found[key] = value if is_joined else words.pop(0)
+    return found
+
+
+def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
+    """Return the setting *key* as seconds, a year at most; None if it is not set."""
+    text = settings.get(key)
+    if not text:
+        return None
+    seconds = parse_float(text)
+    if not seconds:
+        raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
+    return min(seconds, _A_YEAR_S)
+
+
+def choose_permission(settings: Mapping[str, str], known: Collection[str]) -> str:
+    """Return the setting ``permission``, one of *known*; the first of them is the default."""
+    first, *others = known
+    permission = settings.get("permission") or first
+    if permission not in known:
+        hint = f"permission={first}, or {', '.join(others)}"
+        raise BadUsage(f"permission is {permission!r:.100}", hint=hint)
+    return permission
+
+
+def split_args(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the setting ``args`` as words."""
+    try:
+        return tuple(shlex.split(settings.get("args", "")))
+    except ValueError as error:
+        problem = f"args cannot be split into words: {str(error).lower()}"
+        raise BadUsage(problem, hint="write them as you would in a shell") from error
+
+
+def _hint(keys: Sequence[str]) -> str:
+    return f"settings are {', '.join('--' + key for key in keys)}"
 
 
 def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContext:
@@ -283,3 +444,118 @@ def trace(event: Mapping[str, Any]) -> None:
     """
     with open_trace(os.environ.get("UWF_TRACE")) as note:
         note(event)
+
+
+# The interface of adapters: a question, an answer, a failure.
+#
+# An adapter drives one agent program or model. It answers only from the program's own final record,
+# never because of an exit status alone.
+
+FailureKind = Literal[
+    "missing", "usage", "auth", "rate-limit", "model-error", "refused-permission", "no-session",
+    "no-result", "bad-output", "too-long", "timed-out", "silent", "too-much-output",
+    "interrupted", "crashed",
+]  # fmt: skip
+"""``no-session``: lost; ``no-result``: no final record; ``bad-output``: an unreadable record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterQuestion:
+    """One question to an adapter."""
+
+    prompt: str
+
+    schema: dict[str, Any] | bool | None = None
+    """The JSON Schema of the meta, for programs that take one; None to ask in words."""
+
+    session: str | None = None
+    """The conversation to resume; None starts a new one."""
+
+    spent: Mapping[str, Any] = field(default_factory=dict)
+    """What that conversation has cost so far, for programs that report its whole usage."""
+
+    workdir: str = "."
+    step_dir: str | None = None
+    """A folder for the files of this step; None: the adapter makes a temporary one."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings of this program: ``model``, ``permission``, ``args``, …."""
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    timeout_s: float | None = None
+    silence_s: float | None = None
+    """How long it may print nothing before it is stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterAnswer:
+    """The answer of an adapter's program."""
+
+    text: str
+
+    structured: Any = None
+    """The meta, if the program reports it as an object; else None."""
+
+    session: str | None = None
+
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    """Of this question alone, as far as the program reports it: ``inputTokens``, ``outputTokens``,
+    ``cachedInputTokens``, ``reasoningTokens``, ``costUsd``, ``turns``. An unknown number is left
+    out, not 0."""
+
+    trace: tuple[Mapping[str, Any], ...] = ()
+    """What it did, as objects with a ``type``; tests/agentkit/traces.py lists their keys."""
+
+
+class AskFailed(AgentFailed):
+    """The program or model gave no complete answer."""
+
+    code = "ask-failed"
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        partial: AdapterAnswer | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, kind=kind, **facts)
+        self.kind = kind
+        self.partial = partial
+
+
+def classify_status(status: int) -> FailureKind:
+    """Return the kind of failure for an HTTP status of a model's endpoint."""
+    return _STATUSES.get(status, "model-error")
+
+
+_STATUSES: dict[int, FailureKind] = {
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    413: "too-long",
+    429: "rate-limit",
+}
+
+
+class Adapter(Protocol):
+    """Drives one program or model."""
+
+    @property
+    def name(self) -> str:
+        """The name of the program in settings and messages."""
+
+    @property
+    def takes_schema(self) -> bool:
+        """Whether it takes a JSON Schema and returns the object."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it can resume a conversation."""
+
+    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        """Ask, and wait for the answer."""

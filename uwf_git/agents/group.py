@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from uwf_git.errors import Refused
-from uwf_git.processes import Process, list_processes, read_name
+from uwf_git.surroundings import Process, list_processes, read_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -27,7 +27,7 @@ from uwf_git.agents.group import (
     tick_ms,
     watched,
 )
-from uwf_git.git_environment import LOCAL_VARIABLES
+from uwf_git.surroundings import LOCAL_VARIABLES
 
 # The environment of a nested agent program: an allow list.
 #

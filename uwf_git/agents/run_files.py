@@ -11,7 +11,7 @@ from uwf_git.agents.command_line import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
 from uwf_git.agents.group import TEAR_DOWN_S, ask_group, has_ended, kill_group, list_members
 from uwf_git.errors import AgentFailed, Refused
-from uwf_git.processes import list_processes
+from uwf_git.surroundings import list_processes
 
 # Run files: pid, stdout, stderr and exit, by which a run outlives the engine that started it.
 #

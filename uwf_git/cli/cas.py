@@ -13,8 +13,15 @@ from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
 from uwf_git.cli.app.parameters import INPUT, Input, not_text, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
-from uwf_git.cli.output.screen import emit, render_json, without_none
-from uwf_git.cli.output.table import limit_option, render_text, shorten, wide_option
+from uwf_git.cli.output.screen import (
+    emit,
+    limit_option,
+    render_json,
+    render_text,
+    shorten,
+    wide_option,
+    without_none,
+)
 from uwf_git.cli.session import Session, leave, stdout_is_utf8, write_bytes, write_stdout
 from uwf_git.commands.cas import (
     NodeRow,

@@ -27,8 +27,8 @@ from uwf_git.commands.draft import (
     read_draft,
     start_draft,
 )
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.turn.bind_roles import find_played
+from uwf_git.commands.start import StartRequest, start_thread
+from uwf_git.commands.turn.choose_agent import find_played
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import AgentFailed, BadUsage, Refused

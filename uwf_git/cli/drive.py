@@ -18,9 +18,9 @@ from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.shared_drive import Done, Job, open_worker
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.errors import Refused
-from uwf_git.model.event_folds import count_steps, first_line
+from uwf_git.model.event_folds import count_steps
 from uwf_git.model.names import NotAThreadId
-from uwf_git.model.text import visible_line
+from uwf_git.model.text import first_line, visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, with_whole_path
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import parse_thread_id

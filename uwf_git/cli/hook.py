@@ -10,7 +10,7 @@ import click
 from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session import Session, write_stderr
-from uwf_git.commands.receive.ref_update import (
+from uwf_git.commands.ref_update import (
     MOST_INPUT_BYTES,
     RefUpdate,
     Refusal,
@@ -42,7 +42,7 @@ def command(session: Session, name: str) -> None:
     if name == "post-receive":
         _announce(session, git_dir, updates)
         return
-    from uwf_git.commands.receive.receive import check_push  # noqa: PLC0415 (a push of branches needs no store)
+    from uwf_git.commands.receive import check_push  # noqa: PLC0415 (a push of branches needs no store)
 
     refusals = check_push(git_dir, session.environ, updates)
     if refusals:
@@ -51,7 +51,7 @@ def command(session: Session, name: str) -> None:
 
 
 def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
-    from uwf_git.commands.receive.receive import announce_push  # noqa: PLC0415 (as above)
+    from uwf_git.commands.receive import announce_push  # noqa: PLC0415 (as above)
     from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 

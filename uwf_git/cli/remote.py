@@ -8,8 +8,7 @@ import click
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, without_password_prompt
-from uwf_git.cli.output.screen import confirm, emit, note
-from uwf_git.cli.output.table import wide_option
+from uwf_git.cli.output.screen import confirm, emit, note, wide_option
 from uwf_git.cli.session import Session
 from uwf_git.commands.remote.fetch import (
     Fetched,

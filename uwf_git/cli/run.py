@@ -7,8 +7,8 @@ from uwf_git.cli.output.screen import note
 from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
 from uwf_git.cli.thread.start import begin_thread, note_found, start_options
-from uwf_git.cli.workflow.show import name_workflow
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.cli.workflow import name_workflow
+from uwf_git.commands.start import StartRequest
 
 
 @verb(

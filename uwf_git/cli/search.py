@@ -8,13 +8,11 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, note, render_json
-from uwf_git.cli.output.table import limit_option, shorten
+from uwf_git.cli.output.screen import emit, limit_option, note, render_json, shorten
 from uwf_git.cli.session import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.list import check_workflow_known
-from uwf_git.commands.inspect.read import SearchRequest, search_threads
+from uwf_git.commands.inspect.read import SearchRequest, compile_pattern, search_threads
 from uwf_git.engine.masking import find_secrets
-from uwf_git.engine.text_search import compile_pattern
 from uwf_git.model.text import visible_line
 from uwf_git.store.threads.naming import read_short_ids
 

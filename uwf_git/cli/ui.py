@@ -1,4 +1,4 @@
-"""`uwf ui`."""
+"""What serves: `uwf ui` to a browser, `uwf mcp` to an agent or a chat."""
 
 import os
 import sys
@@ -15,13 +15,16 @@ import click
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
+from uwf_git.cli.mcp_serving import serve_agent, serve_chat
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session import Session
 from uwf_git.errors import Refused
 
+# `uwf ui`.
+
 if TYPE_CHECKING:
     # They are of the extra `uwf[ui]`.
-    from uwf_git.web.ui.serve import Listening
+    from uwf_git.web.ui.application import Listening
 
 _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
 
@@ -53,7 +56,7 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     another machine use `ssh -L`.
     """
     try:
-        from uwf_git.web.ui.serve import ServeRequest, serve  # noqa: PLC0415 (135 ms, and only if they are installed)
+        from uwf_git.web.ui.application import ServeRequest, serve  # noqa: PLC0415 (135 ms, and only if they are installed)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _PARTS:
             raise
@@ -99,3 +102,31 @@ def _open(environ: Mapping[str, str], page: str) -> None:
         is_open = has_screen and webbrowser.open(Path(os.path.abspath(page)).as_uri())
     if not is_open:
         note("no browser was opened: open the address yourself")
+
+
+# `uwf mcp`.
+
+
+@verb(
+    "uwf mcp",
+    "claude mcp add uwf -- uwf --repo ~/store.git mcp",
+    "claude mcp add uwf -- uwf mcp --workflows",
+)
+@click.option("--thread", metavar="ID", help="The agent's thread.  [default: $UWF_THREAD_ID]")
+@click.option("--role", metavar="ROLE", help="The agent's role.  [default: $UWF_ROLE]")
+@click.option("--workflows", is_flag=True, help="Serve a chat instead: it starts workflows.")
+def mcp_command(session: Session, thread: str | None, role: str | None, *, workflows: bool) -> None:
+    """Serve an agent: let it read its thread and submit its result.
+
+    A server of the Model Context Protocol on standard input and output. Agents start it; `uwf-…`
+    adapters configure them to. Its tools are read_thread, read_step, read_role and submit_result.
+
+    With `--workflows` the server is for a person's chat: it lists workflows, starts threads in this
+    directory, waits for them, reads and steers them. What it starts outlives it.
+    """
+    if workflows and (thread is not None or role is not None):
+        raise click.UsageError("--thread and --role are an agent's, and --workflows serves a chat")
+    if workflows:
+        serve_chat(session)
+    else:
+        serve_agent(session, thread=thread, role=role)

@@ -22,13 +22,13 @@ THREAD = LazyGroup(
         "list": own("thread.list:command", "List the threads"),
         "read": own("thread.read:command", "Print a thread as readable text"),
         "report": own("thread.report:command", "Write a report of a thread, one HTML file"),
-        "files": own("thread.files:files_command", "Show the files that a step changed"),
+        "files": own("thread.logs:files_command", "Show the files that a step changed"),
         "logs": own("thread.logs:command", "Show what was logged while a thread was at work"),
         "diff": own("thread.read:diff_command", "Compare two threads from their common step on"),
         "context": own(
             "thread.logs:context_command", "Print the context of the agent whose turn it is"
         ),
-        "answer": own("thread.answer:command", "Answer as the role that a thread waits for"),
+        "answer": own("thread.steer:answer_command", "Answer as the role that a thread waits for"),
         "pause": own(
             "thread.steer:pause_command", "Pause a thread: no further step until it is resumed"
         ),
@@ -36,25 +36,26 @@ THREAD = LazyGroup(
         "retry": own("thread.steer:retry_command", "Retry a failed thread"),
         "poke": own("thread.amend:poke_command", "Redo the newest step of a thread"),
         "restore": own(
-            "thread.files:restore_command",
+            "thread.logs:restore_command",
             "Restore the files of the project as they were after a step",
         ),
         "take": own(
-            "thread.files:take_command", "Take the files of a branch or a fork into the project"
+            "thread.logs:take_command", "Take the files of a branch or a fork into the project"
         ),
         "patch": own("thread.steer:patch_command", "Change the state of a thread by hand"),
         "amend": own(
-            "thread.amend:command", "Change the workflow, the agents or the limits of a thread"
+            "thread.amend:command",
+            "Change the workflow, the agents or the limits of a thread",
         ),
         "append": own(
             "thread.amend:append_command", "Add roles and transitions, or nodes, to one thread"
         ),
         "fork": own(
-            "thread.fork:fork_command", "Fork a thread: start a new one at a step of another"
+            "thread.start:fork_command", "Fork a thread: start a new one at a step of another"
         ),
         "kill": own("thread.steer:kill_command", "End a thread and archive it"),
         "rm": own(
-            "thread.fork:rm_command",
+            "thread.start:rm_command",
             "Remove archived threads from this store, and their branches",
         ),
     },
@@ -85,17 +86,17 @@ THREAD = LazyGroup(
 WORKFLOW = LazyGroup(
     "workflow",
     {
-        "put": own("workflow.put:put_command", "Register a workflow from a YAML file"),
-        "show": own("workflow.show:show_command", "Show a workflow"),
-        "graph": own("workflow.put:graph_command", "Draw a workflow"),
-        "list": own("workflow.show:list_command", "List the workflows that can be started here"),
-        "history": own("workflow.show:history_command", "List the versions of a workflow"),
-        "rollback": own("workflow.show:rollback_command", "Restore an older version of a workflow"),
-        "remove": own("workflow.show:remove_command", "Remove a workflow from the registry"),
-        "validate": own("workflow.put:validate_command", "Check a workflow file"),
+        "put": own("workflow_put:put_command", "Register a workflow from a YAML file"),
+        "show": own("workflow:show_command", "Show a workflow"),
+        "graph": own("workflow_put:graph_command", "Draw a workflow"),
+        "list": own("workflow:list_command", "List the workflows that can be started here"),
+        "history": own("workflow:history_command", "List the versions of a workflow"),
+        "rollback": own("workflow:rollback_command", "Restore an older version of a workflow"),
+        "remove": own("workflow:remove_command", "Remove a workflow from the registry"),
+        "validate": own("workflow_put:validate_command", "Check a workflow file"),
         "draft": own("draft:command", "Have an agent write a workflow for a wish"),
         "judge": own(
-            "workflow.put:judge_command",
+            "workflow_put:judge_command",
             "Judge the newest draft of a thread, and answer as an agent does",
             hidden=True,
         ),
@@ -109,23 +110,21 @@ PLAN = LazyGroup(
     "plan",
     {
         "run": own(
-            "plan.run:run_command",
+            "plan_run:run_command",
             "Split a task into plan files, carry them out in order, and have each phase verified",
         ),
         "resume": own(
-            "plan.run:resume_command",
+            "plan_run:resume_command",
             "Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries",
         ),
-        "status": own("plan.directory:status_command", "Show where the plans of a directory stand"),
-        "plans": own(
-            "plan.directory:plans_command", "List the plan files of a directory, with their status"
-        ),
+        "status": own("plan:status_command", "Show where the plans of a directory stand"),
+        "plans": own("plan:plans_command", "List the plan files of a directory, with their status"),
         "clean": own(
-            "plan.directory:clean_command",
+            "plan:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
         "plugin": own(
-            "plan.directory:plugin_command",
+            "plan:plugin_command",
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },
@@ -163,11 +162,11 @@ REMOTE = LazyGroup(
 AGENT = LazyGroup(
     "agent",
     {
-        "list": own("agent.list:list_command", "List the known agents, and which are installed"),
-        "check": own("agent.check:check_command", "Test an agent with one small step"),
-        "trust": own("agent.trust:trust_command", "Let an agent command run in this store"),
-        "untrust": own("agent.trust:untrust_command", "Stop trusting an agent command"),
-        "trusted": own("agent.trust:trusted_command", "List the agent commands that may run here"),
+        "list": own("agent:list_command", "List the known agents, and which are installed"),
+        "check": own("agent_check:check_command", "Test an agent with one small step"),
+        "trust": own("agent:trust_command", "Let an agent command run in this store"),
+        "untrust": own("agent:untrust_command", "Stop trusting an agent command"),
+        "trusted": own("agent:trusted_command", "List the agent commands that may run here"),
     },
     help_text="List and test the agents of this machine, and trust commands.\n\n"
     "A command that came with a fetched thread or workflow does not run until it is trusted.",
@@ -177,7 +176,7 @@ AGENT = LazyGroup(
 UWF = LazyGroup(
     "uwf",
     {
-        "init": own("init:command", "Create a store"),
+        "init": own("config:init_command", "Create a store"),
         "workflow": WORKFLOW,
         "thread": THREAD,
         "run": own("run:command", "Start a thread and drive it to its end"),
@@ -192,16 +191,20 @@ UWF = LazyGroup(
         "search": own("search:command", "Search prompts, meta and content of all threads"),
         "watch": own("watch:command", "Show the threads live"),
         "verify": own("verify:command", "Check the integrity of the store"),
-        "gc": own("gc:command", "Pack the store"),
+        "gc": own("config:gc_command", "Pack the store"),
         "push": own("remote:push_command", "Push threads and workflows to a remote"),
         "fetch": own("remote:fetch_command", "Fetch threads and workflows from a remote"),
         "clone": own("remote:clone_command", "Clone the threads and workflows of another store"),
         "remote": REMOTE,
-        "setup": own("setup:command", "Find the agents of this machine and choose one"),
+        "setup": own("agent_check:setup_command", "Find the agents of this machine and choose one"),
         "agent": AGENT,
-        "mcp": own("mcp:command", "Serve an agent: let it read its thread and submit its result"),
+        "mcp": own(
+            "ui:mcp_command", "Serve an agent: let it read its thread and submit its result"
+        ),
         "config": CONFIG,
-        "completion": own("completion:command", "Print the script that completes words in a shell"),
+        "completion": own(
+            "config:completion_command", "Print the script that completes words in a shell"
+        ),
         "hook": own("hook:command", "Run a git hook", hidden=True),
     },
     help_text="Run multi-agent workflows one step per process, with git as the audit trail.\n\n"

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.output.table import render_text
+from uwf_git.cli.output.screen import emit, note, render_text
 from uwf_git.cli.session import Session
 from uwf_git.commands.verify.history import (
     Finding,

@@ -12,31 +12,29 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.output.live import EventLines, full_screen
 from uwf_git.cli.output.screen import (
-    describe_usage,
-    emit,
-    emit_line,
-    note,
-    screen_of,
-    tell_seconds,
-    tell_silence,
-)
-from uwf_git.cli.output.table import (
     Cell,
     Column,
     describe_split,
+    describe_usage,
+    emit,
+    emit_line,
     limit_option,
+    note,
     paint_columns,
     render_columns,
+    screen_of,
     shorten,
+    tell_seconds,
+    tell_silence,
     wide_option,
 )
 from uwf_git.cli.session import STDOUT, Session, terminal_size, wait_for_reader, write_stdout
-from uwf_git.commands.agent_run.running import running_rows
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.agent_run.runs import running_rows
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.family import Family
 from uwf_git.commands.inspect.logs import find_last_log_line
 from uwf_git.commands.inspect.overview import ThreadWatch
-from uwf_git.commands.split.family import Family
+from uwf_git.commands.journal import EventsRequest, EventStream
 from uwf_git.engine.events import parse_event_id
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import StoreDamaged

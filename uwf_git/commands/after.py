@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from uwf_git.commands.worktree.record import take_those_that_stay
-from uwf_git.store.disk.durable import read_if_there
+from uwf_git.store.durable import read_if_there
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, take_notes
 
@@ -24,7 +24,7 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
     """
     problem = None
     if store.config.get("uwf.onEvent"):
-        from uwf_git.commands.events.commit_events import announce_events  # noqa: PLC0415 (few stores have a listener)
+        from uwf_git.commands.commit_events import announce_events  # noqa: PLC0415 (few stores have a listener)
 
         problem = announce_events(store, environ)
     if store.refs.has_changed:
@@ -33,12 +33,12 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
-    from uwf_git.store.gc.packing import find_due, has_many_packs  # noqa: PLC0415 (commands that read need no policy)
+    from uwf_git.store.packing import find_due, has_many_packs  # noqa: PLC0415 (commands that read need no policy)
 
     # On an OSError the next command tries again.
     with suppress(OSError):
         if has_many_packs(store.path) or find_due(store):
-            from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
+            from uwf_git.commands.admin import tidy  # noqa: PLC0415 (once in some steps)
 
             return tidy(store, environ)
     return None
@@ -71,7 +71,7 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
     """Return a warning if a changed *store* has a guessed committer; each guess is told once."""
     if not store.refs.has_changed:
         return None
-    from uwf_git.store.git.identity import NoIdentity, find_committer  # noqa: PLC0415 (readers need no identity)
+    from uwf_git.store.git.program import NoIdentity, find_committer  # noqa: PLC0415 (readers need no identity)
 
     # Without an identity nothing was committed: what changed was fetched.
     with suppress(NoIdentity, OSError):

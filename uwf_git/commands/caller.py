@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from uwf_git.store.git.identity import find_committer
+from uwf_git.store.git.config import refuse_mirror
+from uwf_git.store.git.program import find_committer
 from uwf_git.store.objects.commit import Signing
-from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import say_signing
+from uwf_git.store.threads.local_files import say_signing
 
 
 class Caller(NamedTuple):

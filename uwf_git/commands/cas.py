@@ -9,11 +9,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, RunLimits, run_limited
-from uwf_git.commands.admin.init import Initialized, init_store
+from uwf_git.commands.admin import Initialized, init_store
 from uwf_git.commands.caller import Caller
-from uwf_git.errors import Refused, StoreDamaged, name_some
+from uwf_git.errors import Problem, Refused, StoreDamaged, name_some
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, BYTES, META, TEXT
-from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
 from uwf_git.model.node import (
     Node,
@@ -23,9 +22,8 @@ from uwf_git.model.node import (
     typed_hash,
 )
 from uwf_git.model.plain_schema import is_plainly_valid
-from uwf_git.model.problem import Problem
-from uwf_git.model.text import cut
-from uwf_git.store.lookup.lookup import (
+from uwf_git.model.text import cut, first_line
+from uwf_git.store.lookup import (
     NODES_REF,
     NodeLookup,
     NodeRoot,
@@ -34,7 +32,7 @@ from uwf_git.store.lookup.lookup import (
     open_root,
     put_nodes,
 )
-from uwf_git.store.nodes.tree import node_collision
+from uwf_git.store.nodes import node_collision
 from uwf_git.store.store import Store
 
 # Find the schema node of a type by name or hash.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.step_view import get_text
-from uwf_git.commands.lifecycle.start import Started, StartRequest, empty_prompt, start_thread
+from uwf_git.commands.inspect.show import get_text
+from uwf_git.commands.start import Started, StartRequest, empty_prompt, start_thread
 from uwf_git.commands.turn.next_move import PERSON
 from uwf_git.commands.workflow.build import NotBuilt, problems_of, read_workflow_source
 from uwf_git.commands.workflow.find import (
@@ -30,7 +30,7 @@ from uwf_git.engine.javascript.parser import (
 )
 from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.rehearsal import rehearse
-from uwf_git.errors import Refused
+from uwf_git.errors import Problem, Refused
 from uwf_git.model.builtin import STEP
 from uwf_git.model.definition.definition import (
     Definition,
@@ -44,14 +44,12 @@ from uwf_git.model.definition.definition import (
 )
 from uwf_git.model.flow import FlowNode
 from uwf_git.model.names import ThreadId
-from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.model.yaml.include import BadYaml, YamlDocument
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import BadYaml, YamlDocument, parse_yaml
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.workflows import (
     SourceFiles,
     find_shipped,

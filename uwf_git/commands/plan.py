@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Self
 
-from uwf_git.commands.agent_run.running import is_any_at_work
-from uwf_git.commands.agent_run.runs import add_to_trace, read_step_dir
+from uwf_git.commands.agent_run.runs import add_to_trace, is_any_at_work, read_step_dir
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.split.family import Family
+from uwf_git.commands.family import Family
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, name_some
-from uwf_git.model.names import ThreadId, check_path_below, is_thread_id
+from uwf_git.model.names import Oid, ThreadId, check_path_below, is_thread_id
 from uwf_git.model.thread import ENDED
-from uwf_git.plan.hooks import HOOK_VARIABLE
+from uwf_git.plan.hooks import HOOK_VARIABLE, Notice, StopGrace, StopServer, TurnAtWork
 from uwf_git.plan.phases import (
     IDLE,
     STOP_NOTICE,
@@ -36,14 +35,11 @@ from uwf_git.plan.project_files import (
     list_plan_problems,
 )
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
-from uwf_git.plan.stop_notices import Notice, StopGrace, StopServer, TurnAtWork
-from uwf_git.store.disk.locks import hold_lock
-from uwf_git.store.oid import Oid
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, list_threads
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
+from uwf_git.store.threads.history import Snapshot, get_workflow, read_snapshot
+from uwf_git.store.threads.local_files import find_driver, find_workdir
 
 # Which thread carries out the plans of a work directory.
 
@@ -279,7 +275,7 @@ def clean_plans(
     there = [path for path in dict.fromkeys(files) if _is_plain_file(workdir, path)]
     ended = None
     if store is not None and found is not None and found.record.status not in ENDED:
-        from uwf_git.commands.control.steer import kill_thread  # noqa: PLC0415 (40 modules for this verb alone)
+        from uwf_git.commands.control.answer import kill_thread  # noqa: PLC0415 (40 modules for this verb alone)
 
         ended = found.record.thread
         kill_thread(store, caller, ended, reason="cleaned")

@@ -215,7 +215,7 @@ def _read_number(text: str, kind: str) -> int | float:
 
 def _read_yaml(text: str) -> Any:
     # PyYAML costs 12 ms, and few fields are so complex.
-    from uwf_git.model.yaml.reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
+    from uwf_git.model.yaml_reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
 
     try:
         value = parse_yaml(text).value

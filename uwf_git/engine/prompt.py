@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from uwf_git.engine.turn_context import AgentContext, RoleView
-from uwf_git.model.yaml.render import render_yaml
+from uwf_git.model.yaml_render import render_yaml
 
 # Describe a JSON Schema in words, for a person or agent who has to fill it.
 #

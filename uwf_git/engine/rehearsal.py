@@ -5,13 +5,16 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.engine import flow_state
-from uwf_git.engine.expression import evaluate_condition
+from uwf_git.engine.expression import check_condition, evaluate_condition, split_template
 from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
+from uwf_git.engine.javascript.evaluator import parse_template
+from uwf_git.engine.javascript.parser import parse_expression
+from uwf_git.engine.javascript.values import ExpressionFailed
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
-from uwf_git.model.definition.definition import Definition
+from uwf_git.model.definition.definition import Definition, FlowText
 from uwf_git.model.flow import Flow, FlowNode, Position, read_table
 from uwf_git.model.workflow import END, START
 
@@ -342,3 +345,28 @@ def _list_branches(flow: Flow, here: _Here) -> list[tuple[Position, dict[str, An
         (at.in_turn(number), {node.item: item, f"{node.item}Index": number})
         for number, item in enumerate(here.words.list_here(node, here.passes))
     ]
+
+
+# Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds.
+
+NAMES = ("state", "iteration", "prompt", "depth")
+"""What every text of a flow may read; within maps their items too."""
+
+
+def check_flow_text(text: FlowText) -> str | None:
+    """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
+    is_expression = text.kind == "expression"
+    try:
+        if text.language == "jsonata" and is_expression:
+            return check_condition(text.text)
+        if text.language == "jsonata":
+            split_template(text.text)
+        else:
+            parse = parse_expression if is_expression else parse_template
+            parse(text.text, (*NAMES, *text.names))
+    except ValueError as error:
+        return str(error)
+    except ExpressionFailed as error:
+        where = "" if error.position is None else f" (at character {error.position})"
+        return f"{error.problem}{where}"
+    return None

@@ -9,18 +9,20 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import (
+from uwf_git.commands.background import WaitRequest, wait_for_threads
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    answer_thread,
     kill_thread,
     patch_thread,
     pause_thread,
+    read_question,
     resume_thread,
     retry_thread,
 )
-from uwf_git.commands.drive.background import WaitRequest, wait_for_threads
-from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.drive_thread import DriveRequest, drive_thread
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.agent_run.mask import Secrets, mask_played
+from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.run_checks import Secrets, mask_played
 from uwf_git.commands.inspect.context import build_context
 from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.commands.turn.turn import Played, Turn

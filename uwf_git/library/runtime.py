@@ -12,10 +12,9 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.agents.group import cancellable, wait_for_one
-from uwf_git.commands.admin.debug_output import switch_on_debug_log
-from uwf_git.commands.admin.init import init_store
+from uwf_git.commands.admin import init_store, switch_on_debug_log
 from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle

@@ -5,9 +5,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from uwf_git.commands.drive.background import start_thread_driver
+from uwf_git.commands.background import start_thread_driver
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.bind_roles import find_played
+from uwf_git.commands.turn.choose_agent import find_played
 from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
@@ -15,7 +15,7 @@ from uwf_git.library.values import BackgroundRun, Place
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.model.node import canonical
-from uwf_git.model.yaml.render import render_yaml
+from uwf_git.model.yaml_render import render_yaml
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import PutWorkflow

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.inspect.show import read_moment, view_moment
+from uwf_git.commands.journal import EventsRequest, EventStream
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.debug_log import debug
@@ -30,11 +30,11 @@ from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, TASK_WORDS, Status, ThreadState
 from uwf_git.model.workflow import START
-from uwf_git.store.disk.durable import read_stamp
+from uwf_git.store.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.control.files import FilesAt

@@ -15,7 +15,7 @@ from uwf_git.model.builtin import START, find_reference, reference
 from uwf_git.model.limits import LIMITS, render_limit
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.text import cut
+from uwf_git.model.text import cut, first_line
 from uwf_git.model.thread import (
     Event,
     Split,
@@ -405,10 +405,7 @@ _TELLING = (
 _NOT_PROSE = ("```", "---", "{", "[", "<")
 
 _LONGEST = 200
-_MOST_READ = 10_000
 
-_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
-_SPACES += "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 # Controls, spaces but U+0020, format characters, surrogates, private use, and U+FFFE and U+FFFF: a
 # table of the format, not of Python's Unicode. A string: most commands meet ASCII alone.
 _UNPRINTABLE = (
@@ -552,15 +549,6 @@ def needs_text(event: Event, payload: Mapping[str, Any]) -> bool:
 
 def render_meta(meta: Any) -> str:
     return json.dumps(meta, ensure_ascii=False, separators=(", ", ": "))
-
-
-def first_line(text: str) -> str:
-    """Return the first line of *text* that is not empty, shortened; "" for an empty text."""
-    for line in text[:_MOST_READ].splitlines():
-        told = line.strip(_SPACES).lstrip("# ")
-        if told:
-            return cut(told, _LONGEST)
-    return ""
 
 
 def one_line(text: str) -> str:

@@ -1,9 +1,11 @@
-"""Names that content and time give: node hashes and thread ids."""
+"""Names that content and time give: node hashes, thread ids, object ids of git."""
 
 import re
 from typing import NewType
 
 from uwf_git.errors import BadUsage
+
+# Names that content and time give: node hashes and thread ids.
 
 # Crockford Base32: the alphabet of node hashes and thread ids, and the form of a 64-bit number.
 #
@@ -129,3 +131,16 @@ def check_path_below(path: str) -> str | None:
     if parts[-1] in ("", "."):
         return "names no file"
     return None
+
+
+# Object ids: 40 lower-case hexadecimal digits, as git prints them.
+
+Oid = NewType("Oid", str)
+"""A git object id: 40 lower-case hex digits."""
+
+
+_OID = re.compile(rb"[0-9a-f]{40}")
+
+
+def is_oid(text: str) -> bool:
+    return text.isascii() and _OID.fullmatch(text.encode()) is not None

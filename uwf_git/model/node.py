@@ -168,7 +168,7 @@ def _key_order(key: str) -> tuple[int, bytes]:
 #
 # Source: json-cas; name = Crockford13(XXH64(ascii(type) + CBOR(payload))), seed 0, without the
 # type for a self-typed node. XXH64 is not collision-resistant: two payloads under one name are an
-# error (store/nodes/tree.py), never a choice.
+# error (store/nodes.py), never a choice.
 
 
 def typed_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:

@@ -18,7 +18,7 @@ from referencing.exceptions import CannotDetermineSpecification, Unresolvable
 from referencing.jsonschema import DRAFT202012, SchemaRegistry
 from referencing.jsonschema import EMPTY_REGISTRY as _NOTHING_REMOTE
 
-from uwf_git.model.problem import Problem
+from uwf_git.errors import Problem
 
 _Validator = jsonschema.Draft202012Validator
 _META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)

@@ -14,7 +14,7 @@ from uwf_git.model.builtin import (
     find_reference,
     reference,
 )
-from uwf_git.model.flow import parse_flow
+from uwf_git.model.flow import Flow, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         FlowDefinition,
         RoleDefinition,
     )
-    from uwf_git.model.flow import Flow
 
 # JSON values that nobody can change, so that one copy serves all readers.
 #
@@ -297,7 +296,7 @@ def parse_role(node: Node) -> Role:
     )
 
 
-def parse_flow_node(node: Node) -> "Flow":
+def parse_flow_node(node: Node) -> Flow:
     if node.type != FLOW:
         raise NotAWorkflow(node, "flow")
     try:

@@ -17,6 +17,7 @@ from uwf_git.errors import name_some
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, TRACE, find_reference
 from uwf_git.model.event_folds import counts_as_failure
 from uwf_git.model.event_rules import STEPS, signal_of
+from uwf_git.model.names import Oid
 from uwf_git.model.text import one_line
 from uwf_git.model.thread import Event, Status, ThreadState
 from uwf_git.plan.project_files import (
@@ -27,10 +28,8 @@ from uwf_git.plan.project_files import (
     replace_whole,
     resolve_inside,
 )
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, get_typed
+from uwf_git.store.threads.history import Snapshot, get_typed, walk_history
 
 PLANNER, PLAN_VERIFIER, PLANS = "planner", "plan-verifier", "plans"
 EXECUTOR, VERIFIER = "executor", "verifier"

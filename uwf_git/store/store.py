@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import BadUsage, Refused, StoreDamaged
-from uwf_git.project_paths import folders_around
-from uwf_git.store.disk.durable import (
+from uwf_git.model.names import Oid
+from uwf_git.store.durable import (
     FileMemory,
     find_user_file,
     list_names,
@@ -26,7 +26,6 @@ from uwf_git.store.disk.durable import (
     replace_file,
     sync_directories,
 )
-from uwf_git.store.disk.locks import PACKED_REFS, hold_lock
 from uwf_git.store.git.config import (
     BadConfig,
     GitConfig,
@@ -35,9 +34,10 @@ from uwf_git.store.git.config import (
     read_config_file,
     read_user_config,
 )
+from uwf_git.store.locks import PACKED_REFS, hold_lock
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs import Refs
+from uwf_git.surroundings import folders_around
 
 
 class OwnTransitions:

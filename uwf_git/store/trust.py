@@ -19,7 +19,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.project_paths import find_above
 from uwf_git.store.git.config import (
     edit_config,
     normal_name,
@@ -28,6 +27,7 @@ from uwf_git.store.git.config import (
     rewrite_config,
 )
 from uwf_git.store.store import Store
+from uwf_git.surroundings import find_above
 
 NAME = "uwf.trusted"
 OLD_NAME = "uwf.trustedAgent"

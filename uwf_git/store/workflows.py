@@ -9,11 +9,11 @@ from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
-from uwf_git.model.names import NodeHash, is_node_hash
+from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.thread import FORMAT
 from uwf_git.model.workflow import describe_check
-from uwf_git.store.nodes.tree import FILE_MODE, NODES, TREE_MODE, MissingNode, add_nodes, find_node
+from uwf_git.store.nodes import FILE_MODE, NODES, TREE_MODE, MissingNode, add_nodes, find_node
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitDraft,
@@ -28,7 +28,6 @@ from uwf_git.store.objects.commit import (
     write_commit,
 )
 from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 # The tree of a workflow commit: source files, Workflow node, closure.
@@ -290,7 +289,7 @@ def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
         return False
     # Reading YAML costs 70 ms of start-up, which few threads need.
     from uwf_git.model.definition.source import read_definition  # noqa: PLC0415 (see above)
-    from uwf_git.model.yaml.reader import parse_yaml  # noqa: PLC0415 (see above)
+    from uwf_git.model.yaml_reader import parse_yaml  # noqa: PLC0415 (see above)
 
     definition = read_definition(
         parse_yaml(Path(file.path).read_bytes()),

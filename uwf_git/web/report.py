@@ -13,20 +13,17 @@ from uwf_git.model.event_folds import count_attempts
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
-from uwf_git.web.elements import (
+from uwf_git.web.entries import (
     REPORT_SHEET,
     WIDE,
+    badge,
     code,
     escape_line,
+    facts,
     fields,
+    is_played,
     json_value,
     line,
-    table,
-)
-from uwf_git.web.entries import (
-    badge,
-    facts,
-    is_played,
     render_command,
     render_cost,
     render_entries,
@@ -35,6 +32,7 @@ from uwf_git.web.entries import (
     render_ms,
     render_tokens,
     render_value,
+    table,
 )
 
 

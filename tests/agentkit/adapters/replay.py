@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command import EndedProgram
+from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.nested import NestedRun
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
 from uwf_git.errors import BadUsage
 
 

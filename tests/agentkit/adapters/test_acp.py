@@ -17,9 +17,9 @@ from agentkit.adapters.telling import tell_answer
 from agentkit.conftest import Turn
 from agents.test_stdio_process import lives
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters import acp
 from uwf_git.agentkit.adapters.acp import AcpAdapter, AcpClient
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"

@@ -9,8 +9,8 @@ from typing import Any
 
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.adapters.acp import AcpAdapter
+from uwf_git.agentkit.turn import AdapterQuestion
 
 AGENT = Path(__file__).parent / "official_acp_agent.py"
 FITS = "---\nwords: 4\n---\nFour words.\n"

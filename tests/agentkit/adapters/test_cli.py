@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.cli import build
+from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
 
 LONGEST = 131_071
 

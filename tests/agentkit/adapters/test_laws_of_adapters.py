@@ -10,9 +10,9 @@ from agentkit.adapters.test_programs import ADAPTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, LiveRecords
 from uwf_git.agentkit.running import LiveLog
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
 
 LINED = [ADAPTERS[name] for name in ("claude", "codex", "copilot", "gemini", "opencode", "qwen")]
 TYPES = (

@@ -7,9 +7,9 @@ from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.llm import LlmAdapter
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
+from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,11 +10,11 @@ import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.adapters.react import Loop, LoopLimits, Repeats
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
 from uwf_git.agentkit.llm.tools import Surroundings, build_toolbox, open_work_folder
+from uwf_git.agentkit.turn import AskFailed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

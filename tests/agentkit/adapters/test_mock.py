@@ -21,7 +21,7 @@ from uwf_git.agentkit.adapters.mock import (
     parse_script,
     render_output,
 )
-from uwf_git.agents.reply import parse_reply
+from uwf_git.agents.command_line import parse_reply
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage
 

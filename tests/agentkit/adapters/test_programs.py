@@ -21,7 +21,6 @@ from agentkit.adapters.replay import (
 )
 from agentkit.adapters.telling import tell_answer
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.adapters import (
     aider,
     claude,
@@ -36,6 +35,7 @@ from uwf_git.agentkit.adapters import (
     qwen,
 )
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 

@@ -10,8 +10,8 @@ from agentkit.adapters.test_llm import SCHEMA
 from agentkit.conftest import Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
-from uwf_git.agentkit.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.adapters.react import ReactAdapter
+from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
 DONE = {"tool": "submit_result", "args": {"content": "Three.", "meta": {"words": 3}}}

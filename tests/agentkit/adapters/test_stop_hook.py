@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.adapters import claude, codex, copilot
 from uwf_git.agentkit.programs.command import ProgramCall
+from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, list_run_words
 
 FOLDER = "/srv/my shop: one/.plugins/workflow"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import classify_status
 from uwf_git.agentkit.records import build_usage, parse_last, parse_lines, read_usage
+from uwf_git.agentkit.turn import classify_status
 
 
 @pytest.mark.parametrize(

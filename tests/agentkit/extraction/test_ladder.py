@@ -9,8 +9,8 @@ from typing import Any
 from agentkit.conftest import MakeContext
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, build_correction, extract_with_fallbacks
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.engine.turn_context import ExtractContext
 
 MADE_UP = Path(__file__).parent / "made_up" / "ladder.json"

@@ -3,9 +3,9 @@
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
+from uwf_git.agentkit.turn import AskFailed
 
 HI = ModelRequest((UserMessage("hi"),))
 

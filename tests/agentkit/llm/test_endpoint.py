@@ -8,8 +8,8 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import scripted
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Endpoint, extract, find_extractor, read_endpoint
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.engine.turn_context import build_extract_context
 from uwf_git.errors import BadUsage
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.model import ask_extractor
+from uwf_git.agentkit.turn import AskFailed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,7 +10,6 @@ from agentkit.endpoints import endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.http_client import HttpReply, NoReply
 from uwf_git.agentkit.llm.messages import (
@@ -32,6 +31,7 @@ from uwf_git.agentkit.llm.messages import (
     wants_other_limit,
 )
 from uwf_git.agentkit.llm.model import explain_no_reply, read_document, refuse_shape
+from uwf_git.agentkit.turn import AskFailed
 
 
 @pytest.mark.parametrize(

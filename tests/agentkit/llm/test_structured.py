@@ -7,10 +7,10 @@ import pytest
 from agentkit.adapters.test_loop import SCHEMA
 from agentkit.endpoints import Odd, chat, model, odd, scripted
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.ladder import WantedObject
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
 from uwf_git.agentkit.llm.model import SUBMIT, RequestRefused, ask_for_object
+from uwf_git.agentkit.turn import AskFailed
 
 WANTED = WantedObject(SCHEMA, "Hand it in.", "Guide.")
 HI = ModelRequest((UserMessage("hi"),), "System.")

@@ -14,7 +14,6 @@ from agentkit.conftest import MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
 from uwf_git.agentkit.llm.tools import (
     LONGEST_OUTPUT,
@@ -32,6 +31,7 @@ from uwf_git.agentkit.llm.tools import (
     read_file,
     run_shell,
 )
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.errors import StoreDamaged
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from programs import write_program
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 
 Make = Callable[..., CommandAdapter]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     find_mcp_entry,
@@ -15,6 +14,7 @@ from uwf_git.agentkit.programs.playing import (
     list_deciding_files,
     mcp_toml,
 )
+from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.nested import allowed_environment
 
 

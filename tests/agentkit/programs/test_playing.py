@@ -7,19 +7,19 @@ from agentkit.conftest import MakeContext, Turn
 from cli.ran import Ran
 from programs import write_program
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.playing import build_question, option
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion
 from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.
 ADAPTER = """\
 import sys
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.command import Report
 from uwf_git.agentkit.programs.playing import adapter_main
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import split_args
 
 def build(question, folder):
     session = question.session or "new"

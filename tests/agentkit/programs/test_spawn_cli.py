@@ -10,8 +10,8 @@ import pytest
 from agentkit.traces import find_odd
 
 from uwf_git.agentkit import spawn_cli
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.programs.command import build_call
+from uwf_git.agentkit.turn import AskFailed
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from cli.program import Uwf
 from store.due import make_due
 from store.small_packs import unpacked_in
 
-from uwf_git.store.gc.packing import count_files, hold_gc_lock
+from uwf_git.store.packing import count_files, hold_gc_lock
 from uwf_git.store.store import Store, open_store
 
 ENDLESS = """\

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from uwf_git.cli.app.failure import _MEANT, describe_failure, tell
 from uwf_git.cli.app.lazy_group import LazyGroup
 from uwf_git.cli.uwf import UWF
-from uwf_git.model.problem import Failure, Problem
+from uwf_git.errors import Failure, Problem
 
 
 @pytest.mark.parametrize(

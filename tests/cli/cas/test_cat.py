@@ -12,7 +12,7 @@ from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.session import Session
 from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.lookup import put_nodes
+from uwf_git.store.lookup import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

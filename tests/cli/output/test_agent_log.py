@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.cli.output.agent_log import forwarded_output
+from uwf_git.cli.output.live import forwarded_output
 
 Captured = pytest.CaptureFixture[str]
 

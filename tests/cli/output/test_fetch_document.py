@@ -3,8 +3,7 @@ from uwf_git.commands.remote.fetch import Fetched
 from uwf_git.commands.remote.reconcile import Reconciled
 from uwf_git.commands.verify.history import Finding
 from uwf_git.errors import Conflict
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.remotes.remotes import Remote
 
 A, B = Oid("a" * 40), Oid("b" * 40)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.output.markdown_screen import render_markdown
-from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import Screen, display_width
 
 TEXT = """\
 # Fix the login bug

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.output.live import StepLines
-from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import Screen, display_width
 
 
 def lines_of(columns: int | None, **screen: bool) -> StepLines:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.table import (
+from uwf_git.cli.output.screen import (
     Cell,
     Column,
+    Screen,
     display_width,
     render_columns,
     render_table,
@@ -167,7 +167,7 @@ def test_text_is_shortened_between_characters(text: str, width: int, short: str)
 
 
 def test_width_of_ascii_imports_no_tables() -> None:
-    program = "import sys; from uwf_git.cli.output.table import shorten; shorten('a' * 9, 5)"
+    program = "import sys; from uwf_git.cli.output.screen import shorten; shorten('a' * 9, 5)"
     check = "assert 'wcwidth' not in sys.modules"
     subprocess.run([sys.executable, "-c", f"{program}; {check}"], check=True)
 

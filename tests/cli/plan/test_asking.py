@@ -15,15 +15,15 @@ from plan.stories import NO, Story
 from refusing import refuses
 from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan.run import PlanDriver, ask_person, listening, tell_failures
+from uwf_git.cli.plan_run import PlanDriver, ask_person, listening, tell_failures
 from uwf_git.commands.plan import Views
 from uwf_git.model.names import ThreadId
+from uwf_git.plan.hooks import CannotListen
 from uwf_git.plan.phases import fold_story, read_state
 from uwf_git.plan.settings import DEFAULTS
-from uwf_git.plan.stop_notices import CannotListen
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from cli.program import Uwf
 from plan.played import start_task
 
-from uwf_git.cli.plan.directory import clean_command, plans_command, plugin_command, status_command
+from uwf_git.cli.plan import clean_command, plans_command, plugin_command, status_command
 from uwf_git.plan.hooks import TOOLS
 
 VERBS = (status_command, plans_command, clean_command, plugin_command)

@@ -10,8 +10,8 @@ from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import lock_thread
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.local_files import lock_thread
 
 CHECKS = """\
 name: checks

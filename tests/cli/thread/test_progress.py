@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.output.table import display_width
+from uwf_git.cli.output.screen import display_width
 
 
 @pytest.fixture

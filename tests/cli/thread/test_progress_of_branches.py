@@ -9,7 +9,7 @@ from cli.terminal import Terminal
 from cli.thread.test_branches import CHECKS
 from cli.thread.test_progress import terminal
 
-from uwf_git.cli.output.agent_log import Lines, forwarded_output
+from uwf_git.cli.output.live import Lines, forwarded_output
 
 __all__ = ["terminal"]
 

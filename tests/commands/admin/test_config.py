@@ -2,7 +2,7 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.admin.config import get_store_setting, list_settings, set_setting
+from uwf_git.commands.admin import get_store_setting, list_settings, set_setting
 from uwf_git.plan.settings import load_plan_settings
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.admin.debug_output import switch_on_debug_log
+from uwf_git.commands.admin import switch_on_debug_log
 from uwf_git.debug_log import debug, is_on, switch_off
 
 KEY = "sk-" + "a1B2c3D4" * 4

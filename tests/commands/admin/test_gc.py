@@ -8,8 +8,9 @@ from commands.world import World, read_thread
 from store.due import make_due
 from store.small_packs import unpacked_in
 
-from uwf_git.commands.admin.gc import gc_if_due, gc_store, gc_unwatched, is_gc_due, tidy
-from uwf_git.store.gc.packing import (
+from uwf_git.commands.admin import gc_if_due, gc_store, gc_unwatched, is_gc_due, tidy
+from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.packing import (
     NO_GIT,
     count_files,
     has_failed_lately,
@@ -18,7 +19,6 @@ from uwf_git.store.gc.packing import (
     take_gc_log,
     write_gc_log,
 )
-from uwf_git.store.git.program import ProgramFailed
 
 Git = Callable[..., str]
 

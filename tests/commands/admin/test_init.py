@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.commands.admin.init import Shared, init_shared, init_store
+from uwf_git.commands.admin import Shared, init_shared, init_store
 from uwf_git.store.git.hook_files import SHIMS, find_unpinned
 from uwf_git.store.store import create_store, list_changed_settings, open_store, watch_config
 

@@ -6,13 +6,13 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.agent.check import (
+from uwf_git.commands.agent import AgentSelection, trust
+from uwf_git.commands.agent_check import (
     AgentCheck,
     CheckRequest,
     check_agent,
     find_trusted_settings,
 )
-from uwf_git.commands.agent.trust import AgentSelection, trust
 from uwf_git.store.git.config import GitConfig
 
 ANSWER = """echo '{"meta": {"ok": true}}'"""

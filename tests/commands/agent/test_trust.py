@@ -5,7 +5,7 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.agent.trust import AgentSelection, select_agents, trust, untrust
+from uwf_git.commands.agent import AgentSelection, select_agents, trust, untrust
 from uwf_git.store.git.config import add_config
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.trust import OLD_NAME, is_trusted, list_trusted, require_trusted, untrust_agents

@@ -2,8 +2,12 @@ from pathlib import Path
 
 from commands.world import World
 
-from uwf_git.commands.agent_run.activity import list_possibly_active, may_be_active
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.local_files import (
+    list_possibly_active,
+    lock_drive,
+    lock_thread,
+    may_be_active,
+)
 
 
 def test_step_driver_and_run_leave_some(world: World) -> None:

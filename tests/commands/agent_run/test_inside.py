@@ -5,8 +5,8 @@ import subprocess
 from commands.at_work import LONGEST_S, RESULT
 from commands.world import World
 
-from uwf_git.commands.agent_run.running import refuse_inside
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.commands.agent_run.runs import refuse_inside
+from uwf_git.store.threads.local_files import lock_drive
 
 OTHER = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

@@ -3,9 +3,8 @@ from commands.world import World
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agents.command_line import AgentRun, Listener, RunOutcome
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.agent_run.mask import (
+from uwf_git.agents.command_line import AgentReply, AgentRun, Listener, RunOutcome
+from uwf_git.commands.agent_run.run_checks import (
     Secrets,
     mask_played,
     mask_run,

@@ -24,7 +24,7 @@ from commands.flow_runs import branches
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.running import find_running
+from uwf_git.commands.agent_run.runs import find_running
 from uwf_git.commands.plan import StopWatch
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId

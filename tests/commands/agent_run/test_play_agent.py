@@ -21,9 +21,8 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import NodeHash, ThreadId
-from uwf_git.store.threads.history import list_preserved
+from uwf_git.store.threads.history import list_preserved, read_snapshot
 from uwf_git.store.threads.local_files import has_runs
-from uwf_git.store.threads.snapshot import read_snapshot
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
 

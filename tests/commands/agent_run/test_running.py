@@ -11,7 +11,7 @@ from commands.at_work import wait_for, wait_until
 from commands.counting import count_reads
 from commands.world import World
 
-from uwf_git.commands.agent_run.running import (
+from uwf_git.commands.agent_run.runs import (
     Running,
     find_running,
     list_running,
@@ -20,7 +20,7 @@ from uwf_git.commands.agent_run.running import (
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_thread
+from uwf_git.store.threads.local_files import ThreadBusy, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
 SLOW = """

@@ -21,8 +21,7 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import get_run_dir
 

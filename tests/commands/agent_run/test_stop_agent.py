@@ -18,9 +18,8 @@ from commands.at_work import (
 from commands.world import World
 
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
-from uwf_git.commands.agent_run.running import find_running
-from uwf_git.commands.agent_run.runs import stop_agents
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.commands.agent_run.runs import find_running, stop_agents
+from uwf_git.store.threads.local_files import ThreadBusy
 
 # The grace, and the time that two slow processors need to start and end processes.
 LONGEST_S = DEFAULT_GRACE_S + 5

@@ -43,7 +43,7 @@ from uwf_git.model.node import (
     build_node,
     typed_hash,
 )
-from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root
+from uwf_git.store.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root
 from uwf_git.store.store import Store
 
 

@@ -18,10 +18,10 @@ from store.loose import loose_file, loosen
 
 from uwf_git.commands.cas import put_payload, put_schema, verify_nodes
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.names import Oid
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.objects.commit import find_entry, read_commit
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.workflows import SourceFiles, add_version
 

@@ -11,12 +11,12 @@ from refusing import refuses
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.threads.local_files import ThreadBusy
 from uwf_git.store.trust import is_trusted, untrust_agents
 
 SHORTER = (

@@ -16,12 +16,13 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     ask_person,
     build_page,
+    build_signalled,
     read_question,
+    steer_thread,
 )
-from uwf_git.commands.control.steer import build_signalled, steer_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
@@ -33,12 +34,10 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
-from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import NewCommit, Snapshot, walk_history
+from uwf_git.store.threads.local_files import ThreadBusy, lock_stop, lock_thread
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
 

@@ -13,8 +13,8 @@ from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import show_workflow
 from uwf_git.model.definition.definition import InvalidWorkflow
-from uwf_git.model.yaml.include import BadYaml
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.model.yaml_reader import BadYaml
+from uwf_git.store.threads.local_files import ThreadBusy
 from uwf_git.store.trust import is_trusted
 
 DOCS = """\

@@ -11,9 +11,8 @@ from uwf_git.commands.control.change_rules import RuleChange, build_rule_change,
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.store.threads.lock import ThreadBusy, lock_drive
-from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import NewCommit, Snapshot
+from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 
 
 def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world: World) -> None:

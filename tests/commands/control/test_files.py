@@ -25,13 +25,12 @@ from uwf_git.commands.control.files import (
     view_files,
 )
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest
+from uwf_git.commands.start import ForkRequest
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import find_workdir, lock_thread
 
 NESTED = """\
 name: nested

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
-from uwf_git.commands.control.steer import resume_thread, retry_thread
+from uwf_git.commands.control.answer import resume_thread, retry_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn

@@ -8,16 +8,14 @@ from commands.crowd import at_once
 from commands.sharing import Site
 from commands.world import World, content_player, fails, replied
 
-from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.control.answer import steer_thread
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import list_preserved
-from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import NewCommit, Snapshot, list_preserved
 
 STEERERS = 20
 
@@ -112,7 +110,7 @@ def test_thread_that_moves_on_each_time_is_given_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thread = world.begun()
-    monkeypatch.setattr("uwf_git.commands.control.steer.MOST_TRIES", 2)
+    monkeypatch.setattr("uwf_git.commands.control.answer.MOST_TRIES", 2)
     tries: list[str] = []
 
     def plan(snapshot: Snapshot) -> NewCommit:

@@ -23,13 +23,13 @@ from uwf_git.commands.draft import (
     start_draft,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.engine.rehearsal import find_least, rehearse
 from uwf_git.model.definition.definition import Surroundings
 from uwf_git.model.names import ThreadId
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 BAD = spoiled("agentId: writer", "agentId: scribe")
 FALSE = spoiled("state.polite === false", "state.polite = false")

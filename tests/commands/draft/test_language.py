@@ -7,8 +7,8 @@ import pytest
 from workflow_file import read_flow_file
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.engine.flow_text import NAMES, check_flow_text
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
+from uwf_git.engine.rehearsal import NAMES, check_flow_text
 from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.definition.flow_fields import CHOICES, KEYS, POLICIES
 from uwf_git.model.definition.roles import ROLE_KEYS

@@ -11,12 +11,11 @@ from commands.flows import CHECKS, plays
 from commands.world import World, fails
 from refusing import refuses
 
-from uwf_git.commands.drive.background import Driver, DriverRequest, start_driver
+from uwf_git.commands.background import Driver, DriverRequest, start_driver
 from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive
+from uwf_git.store.threads.local_files import ThreadBusy, find_driver, lock_drive, log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "Said."}'"""
 

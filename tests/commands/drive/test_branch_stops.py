@@ -9,7 +9,7 @@ from commands.flows import plays, split_checks
 from commands.world import World, replied
 
 from uwf_git.agents.group import check_cancelled
-from uwf_git.commands.drive.drive_thread import (
+from uwf_git.commands.drive_thread import (
     Driven,
     DriveRequest,
     Sleep,
@@ -19,7 +19,7 @@ from uwf_git.commands.drive.drive_thread import (
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import lock_thread
 
 PAIR = """\
 name: pair

@@ -11,7 +11,7 @@ from refusing import refuses
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.threads.lock import ThreadBusy, lock_drive
+from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 
 
 def wide(width: int, *, passes: int = 3, more: str = "") -> str:

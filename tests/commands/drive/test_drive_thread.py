@@ -7,7 +7,7 @@ import pytest
 from commands.world import World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
@@ -16,7 +16,7 @@ from uwf_git.errors import UwfError
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_thread
+from uwf_git.store.threads.local_files import ThreadBusy, find_driver, lock_thread
 
 
 class Drives:
@@ -258,7 +258,7 @@ def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Dri
 def test_lock_held_for_ever_is_not_waited_for(
     world: World, drive: Drives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.commands.drive.drive_thread._MOST_COLLISIONS", 2)
+    monkeypatch.setattr("uwf_git.commands.drive_thread._MOST_COLLISIONS", 2)
     thread = world.begun()
 
     with lock_thread(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):

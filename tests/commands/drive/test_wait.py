@@ -6,8 +6,8 @@ import pytest
 from commands.at_work import BEGUN, RESULT, begin
 from commands.world import World
 
-from uwf_git.commands.drive.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.commands.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
+from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 
 class Waits:

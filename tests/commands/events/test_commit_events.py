@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from commands.world import World, fails, says
 
-from uwf_git.commands.events.commit_events import EventOptions, EventReader, announce_events
+from uwf_git.commands.commit_events import EventOptions, EventReader, announce_events
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.trust import describe_command, trust_agents

@@ -12,8 +12,8 @@ from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import (
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.journal import (
     EventsRequest,
     EventStream,
     NoSuchEvent,
@@ -23,8 +23,7 @@ from uwf_git.commands.events.journal import (
 )
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 
 LOOPS = """\
 name: loops

@@ -13,7 +13,7 @@ from commands.crowd import at_once
 from commands.world import World
 from conftest import Draws
 
-from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.admin import gc_store
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history

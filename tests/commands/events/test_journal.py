@@ -8,8 +8,8 @@ from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import (
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.journal import (
     EventsRequest,
     EventStream,
     JournalReader,

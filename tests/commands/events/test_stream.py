@@ -10,8 +10,8 @@ from commands.world import World, content_player, says
 from dulwich.objects import Blob, Commit, ObjectID
 from store.loose import lose
 
-from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import EventsRequest, EventStream, NoSuchEvent
+from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.journal import EventsRequest, EventStream, NoSuchEvent
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.engine.events import parse_event_id

@@ -12,8 +12,7 @@ from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ende
 from commands.world import World
 
 from uwf_git.commands.fleet.claims import Hub, Keeper
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.remotes.incoming import name_blob
 from uwf_git.store.remotes.remotes import CLAIMS, parse_remote_url
 from uwf_git.store.remotes.transport import RemoteFailed

@@ -14,7 +14,7 @@ from seal import START_MS
 
 from uwf_git.commands.fleet import shared_drive
 from uwf_git.commands.fleet.shared_drive import Project
-from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split import name_work
 from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.store.git.program import Ran, run_program
 

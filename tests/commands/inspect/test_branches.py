@@ -28,7 +28,7 @@ from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import lock_thread
 
 
 def split_of(world: World, source: str = CHECKS) -> ThreadId:

@@ -15,8 +15,8 @@ from commands.world import World
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.commands.agent_run.mask import Secrets
-from uwf_git.commands.agent_run.running import list_running, running_rows
+from uwf_git.commands.agent_run.run_checks import Secrets
+from uwf_git.commands.agent_run.runs import list_running, running_rows
 from uwf_git.commands.inspect.logs import (
     GrowingFile,
     LastLine,
@@ -26,7 +26,7 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
 )
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.thread.show import _text
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.answer import patch_thread
 from uwf_git.commands.inspect.context import (
     find_begun,
     find_wait,
@@ -27,7 +27,7 @@ from uwf_git.commands.inspect.context import (
 )
 from uwf_git.commands.inspect.graph import picture_thread, view_report
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import find_fork_point
+from uwf_git.commands.start import find_fork_point
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.names import ThreadId

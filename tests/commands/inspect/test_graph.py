@@ -22,7 +22,7 @@ from uwf_git.commands.inspect.story import find_problems
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
 from uwf_git.model.builtin import find_reference
-from uwf_git.store.nodes.tree import find_blob
+from uwf_git.store.nodes import find_blob
 
 FLOW = """\
 name: work

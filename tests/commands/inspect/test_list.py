@@ -17,7 +17,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 Git = Callable[..., str]
 

@@ -18,8 +18,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.store.threads.local_files import lock_drive, log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
 
@@ -39,7 +38,7 @@ DRIVE = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.store.threads.local_files import lock_drive
 with lock_drive(open_store(sys.argv[1]), ThreadId(sys.argv[2]), since_ms=1):
     print("drives", flush=True)
     sys.stdin.read()

@@ -17,10 +17,9 @@ from web.stories import tell_waiting
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted
-from uwf_git.model.names import ThreadId, read_time_ms
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId, read_time_ms
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 
 @pytest.fixture

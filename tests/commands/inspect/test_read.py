@@ -9,7 +9,7 @@ from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
 from uwf_git.commands.inspect.read import diff_threads, render_thread
-from uwf_git.commands.inspect.step_view import count_failed_by_role
+from uwf_git.commands.inspect.show import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId

@@ -3,8 +3,7 @@ from commands.world import World, says
 from refusing import refuses
 
 from uwf_git.commands.inspect.read import find_shared_commit, part_chains
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 
 
 @pytest.fixture

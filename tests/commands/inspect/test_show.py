@@ -7,7 +7,7 @@ from commands.flows import split_checks
 from commands.world import World, says
 
 from uwf_git.commands.inspect.show import read_stop, show_thread
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.turn import Played, Turn
 
 

@@ -19,8 +19,13 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.thread import Amendment, build_signal
-from uwf_git.store.threads.record import build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import (
+    Snapshot,
+    build_next,
+    read_snapshot,
+    read_standing,
+    record_next,
+)
 
 Told = tuple[str, Any, str]
 

@@ -8,11 +8,10 @@ from commands.world import World
 from refusing import is_refused
 from store.killing import dies_at, moments_of
 
-from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
-from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.lock import has_lock_file, lock_thread
+from uwf_git.commands.remove import adopt_remote_history
+from uwf_git.commands.start import Forked, ForkRequest, fork_thread
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.threads.local_files import has_lock_file, lock_thread
 
 Sites = tuple[Site, Site, ThreadId]
 

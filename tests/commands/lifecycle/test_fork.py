@@ -11,8 +11,7 @@ from refusing import refuses
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import Forked, ForkRequest, StartRequest, fork_thread, start_thread
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig

@@ -2,11 +2,10 @@ import pytest
 from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.commands.lifecycle.fork import find_fork_point, find_turn_of
+from uwf_git.commands.start import find_fork_point, find_turn_of
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import preserve_commit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import Snapshot, preserve_commit
 
 
 @pytest.fixture

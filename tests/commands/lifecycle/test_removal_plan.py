@@ -8,7 +8,7 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.commands.remove import plan_removals, remove_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.model.names import ThreadId
 

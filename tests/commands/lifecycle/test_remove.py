@@ -7,10 +7,10 @@ from commands.world import World, read_thread
 from refusing import refuses
 
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.commands.remove import plan_removals, remove_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import list_preserved, preserve_commit
 from uwf_git.store.threads.local_files import log_path

@@ -8,7 +8,7 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.lifecycle.start import (
+from uwf_git.commands.start import (
     Here,
     Started,
     StartRequest,

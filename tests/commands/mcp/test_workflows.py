@@ -9,12 +9,12 @@ from commands.flows import CHECKS, split_checks
 from commands.world import DEMO, World
 from store.loose import lose
 
+from uwf_git.commands import background
+from uwf_git.commands.background import DriverRequest
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive import background
-from uwf_git.commands.drive.background import DriverRequest
-from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.mcp.server import McpServer
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
+from uwf_git.commands.start import StartRequest
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import list_threads

@@ -21,7 +21,7 @@ from uwf_git.commands.plan import (
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.store.threads.local_files import lock_drive
 
 
 def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None:

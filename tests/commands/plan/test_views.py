@@ -11,8 +11,8 @@ from plan.played import start_task
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.plan import Views
+from uwf_git.model.names import Oid
 from uwf_git.plan.phases import STATE_FILE, read_story
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
 

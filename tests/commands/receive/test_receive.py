@@ -19,17 +19,10 @@ from refusing import refuses
 from store.story import THREAD, Story
 
 from uwf_git.agents.limited_fork import LimitHit
-from uwf_git.commands.receive.receive import (
-    Push,
-    announce_push,
-    check_push,
-    find_bad_move,
-    find_bad_name,
-)
-from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.receive import Push, announce_push, check_push, find_bad_move, find_bad_name
+from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import NotAStore, Store
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"
@@ -318,7 +311,7 @@ def test_listener_that_fails_is_reported(
 def test_what_a_listener_leaves_in_the_background_is_not_waited_for(
     world: World, thread: ThreadId, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.commands.receive.receive._TIMEOUT_S", 20)
+    monkeypatch.setattr("uwf_git.commands.receive._TIMEOUT_S", 20)
     command = "sh -c 'sleep 60 & echo $! > left; exit 0'"
     git("config", "uwf.onReceive", command, cwd=Path(world.store.path))
     world.reopen()

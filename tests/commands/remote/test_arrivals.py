@@ -7,8 +7,7 @@ from uwf_git.commands.remote import reconcile as arrivals_module
 from uwf_git.commands.remote.reconcile import MOST_FAILED, Arrival, judge_arrivals, judge_together
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import Store
 
 

@@ -23,19 +23,18 @@ from commands.forging import says
 from commands.sharing import Site, another, refs_of
 from commands.world import World, replied
 
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate, Refusal
 from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Refused
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
 

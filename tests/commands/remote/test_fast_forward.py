@@ -8,15 +8,15 @@ from commands.world import World, fails
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.steer import (
+from uwf_git.commands.control.answer import (
     kill_thread,
     patch_thread,
     pause_thread,
     resume_thread,
     retry_thread,
 )
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote

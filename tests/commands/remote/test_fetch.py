@@ -9,7 +9,7 @@ from refusing import is_refused, refuses
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import lock_thread
 
 WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 

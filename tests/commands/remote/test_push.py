@@ -8,7 +8,7 @@ from store.loose import lose
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.refs.refs import BadRef
+from uwf_git.store.refs import BadRef
 
 
 def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Path) -> None:

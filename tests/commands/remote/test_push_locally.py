@@ -11,7 +11,7 @@ from store.small_packs import packs_in, write_blobs
 
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import MOST_PACKS
+from uwf_git.store.packing import MOST_PACKS
 from uwf_git.store.store import NotAStore, open_store
 
 Git = Callable[..., str]

@@ -22,11 +22,10 @@ from uwf_git.commands.remote.push_plan import (
     send_units,
     single_units,
 )
-from uwf_git.store.git.config import add_config, set_config
+from uwf_git.model.names import Oid
+from uwf_git.store.git.config import add_config, list_mirrors, set_config
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import PushReport
-from uwf_git.store.remotes.mirror import list_mirrors
 from uwf_git.store.remotes.remotes import SharedRefs, add_remote, list_remotes
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"

@@ -10,7 +10,7 @@ from uwf_git.commands.remote.reconcile import (
     reconcile_thread,
     reconcile_workflow,
 )
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.threads.heads import HeadMoved
 

@@ -9,9 +9,9 @@ from store.conftest import Git
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store import refs
 from uwf_git.store.git.config import set_config
-from uwf_git.store.refs import refs
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs import Refs
 
 
 def break_thread(hub: Path, git: Git, thread: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.split.commits import (
+from uwf_git.commands.split import (
     Asked,
     Branch,
     Derived,
@@ -23,11 +23,10 @@ from uwf_git.commands.split.commits import (
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.flow import MAX_ITEMS
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.threads.heads import advance_head, create_head, get_head
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 from uwf_git.store.threads.local_files import set_workdir
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 def branches_of(tip: Snapshot, count: int) -> list[Branch]:

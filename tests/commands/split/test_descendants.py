@@ -3,7 +3,7 @@
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.split.family import walk_descendants
+from uwf_git.commands.family import walk_descendants
 from uwf_git.commands.step.step_thread import list_leaves, list_trunks
 from uwf_git.model.names import ThreadId
 

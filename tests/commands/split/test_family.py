@@ -15,18 +15,7 @@ from commands.world import World, replied
 from dulwich.objects import Commit
 from fresh_store import fresh_store
 
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
-from uwf_git.commands.split.commits import (
-    Asked,
-    draft_split,
-    find_container,
-    plan_split,
-    read_split,
-)
-from uwf_git.commands.split.family import (
+from uwf_git.commands.family import (
     Family,
     count_steps_before,
     find_isolation,
@@ -35,11 +24,21 @@ from uwf_git.commands.split.family import (
     name_branch,
     walk_descendants,
 )
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
+from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
+from uwf_git.commands.split import (
+    Asked,
+    draft_split,
+    find_container,
+    plan_split,
+    read_split,
+)
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import read_commit_file
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 
 def nested(world: World) -> ThreadId:

@@ -3,7 +3,7 @@
 from commands.step.test_record_turn import LOOP
 from commands.world import World
 
-from uwf_git.commands.split.node import find_node
+from uwf_git.commands.split import find_node
 from uwf_git.engine.events import Node
 
 

@@ -6,7 +6,7 @@ import pytest
 from commands.flows import CountingObjects, copy_commit, plays, put, split_checks, split_files, tell
 from commands.world import World, replied
 
-from uwf_git.commands.split.commits import (
+from uwf_git.commands.split import (
     Asked,
     Remaking,
     SplitRefused,
@@ -17,10 +17,9 @@ from uwf_git.commands.split.commits import (
     plan_split,
     read_split,
 )
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.strict import RecentObjects
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, walk_history
 
 INNER = """\
 name: inner

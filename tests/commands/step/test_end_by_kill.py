@@ -12,7 +12,7 @@ from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.lock import (
+from uwf_git.store.threads.local_files import (
     ThreadBusy,
     find_kill_request,
     lock_stop,

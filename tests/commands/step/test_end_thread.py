@@ -7,7 +7,7 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, writer
 from commands.world import World
 
-from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.admin import gc_store
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.turn.branches import ThreadNotActive, read_active
 from uwf_git.commands.worktree import worktrees

@@ -5,7 +5,7 @@ from pathlib import Path
 from commands.flow_runs import drive
 from commands.world import World, replied
 
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow

@@ -6,7 +6,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.step_view import view_step
+from uwf_git.commands.inspect.show import view_step
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node

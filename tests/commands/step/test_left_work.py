@@ -19,9 +19,8 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.history import list_preserved
+from uwf_git.store.threads.history import list_preserved, read_snapshot
 from uwf_git.store.threads.local_files import list_run_dirs
-from uwf_git.store.threads.snapshot import read_snapshot
 
 ROUTED = """
 name: routed

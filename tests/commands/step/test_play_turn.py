@@ -8,7 +8,7 @@ from commands.at_work import AtWork, at_work, end_all, is_alive, pids, wait_unti
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.running import find_running
+from uwf_git.commands.agent_run.runs import find_running
 from uwf_git.commands.inspect.logs import LogRequest, read_logs
 from uwf_git.store.threads.local_files import get_run_dir
 

@@ -9,16 +9,14 @@ from commands.world import World, fails, replied, says
 from refusing import refuses
 from seal import START_MS
 
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import load_thread_context
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
-from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, walk_history
 
 LOOP = """\
 name: turns

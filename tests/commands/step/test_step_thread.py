@@ -13,7 +13,7 @@ from store.loose import lose
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, settle_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
@@ -22,9 +22,9 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import MOST_PACKS
+from uwf_git.store.packing import MOST_PACKS
 from uwf_git.store.threads.history import list_preserved
-from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
+from uwf_git.store.threads.local_files import ThreadBusy, lock_drive, lock_stop
 
 
 @pytest.mark.parametrize(

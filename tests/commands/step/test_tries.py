@@ -9,8 +9,8 @@ from commands.verified import BAD, GOOD, PLANS, in_order, take
 from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.commit_events import EventOptions, EventReader
 from uwf_git.commands.control.answer import PersonAnswer
-from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TriesUsedUp, TurnFailed, record_turn
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn

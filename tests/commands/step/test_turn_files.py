@@ -8,8 +8,8 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World, replied
 
 from uwf_git.commands.after import warn_of_files
+from uwf_git.commands.commit_events import EventOptions, EventReader
 from uwf_git.commands.control.answer import PersonAnswer
-from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
@@ -112,7 +112,7 @@ def test_a_project_that_is_slow_to_record_is_told_once(
 ) -> None:
     begin_project(world, git)
     thread = world.begun()
-    monkeypatch.setattr("uwf_git.commands.step.turn_files._SLOW_S", 0)
+    monkeypatch.setattr("uwf_git.commands.step.ending._SLOW_S", 0)
     for _ in range(2):
         world.step(thread, edits(lambda place: (place / "new").touch()))
     [warning] = warn_of_files(world.store)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from commands.world import DEMO, World
 
-from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played
+from uwf_git.commands.turn.choose_agent import Bound, bind_roles, bind_typed, find_played
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.trust import is_trusted

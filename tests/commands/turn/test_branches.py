@@ -23,7 +23,7 @@ from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
-from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.threads.history import NewCommit, record_next
 
 
 @pytest.mark.parametrize(

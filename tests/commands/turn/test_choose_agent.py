@@ -9,8 +9,8 @@ import pytest
 from commands.world import DEMO, World, content_player
 from refusing import refuses
 
-from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.admin import set_setting
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import create_store, open_store

@@ -15,7 +15,7 @@ from uwf_git.commands.turn.turn import fill_paths
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.threads.snapshot import get_role, get_workflow
+from uwf_git.store.threads.history import get_role, get_workflow
 
 ROUNDS = """\
 name: rounds
@@ -80,7 +80,7 @@ def _holds(path: Path, name: str, world: World) -> bool:
 
 
 def node_names(content: bytes) -> bytes:
-    from uwf_git.store.nodes.tree import identify_node  # noqa: PLC0415 (tests alone ask so)
+    from uwf_git.store.nodes import identify_node  # noqa: PLC0415 (tests alone ask so)
 
     try:
         return identify_node(content).hash.encode()

@@ -6,7 +6,7 @@ from typing import Any
 
 from refusing import refuses
 
-from uwf_git.commands.turn.bind_roles import (
+from uwf_git.commands.turn.choose_agent import (
     TypedAgent,
     find_missing_programs,
     lay_over,

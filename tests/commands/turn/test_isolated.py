@@ -21,7 +21,7 @@ from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.step.step_thread import BranchStep
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn

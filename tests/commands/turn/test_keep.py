@@ -1,7 +1,7 @@
 import pytest
 from refusing import refuses
 
-from uwf_git.commands.turn.rules import KeepRules, read_keep_rules, record_env
+from uwf_git.commands.turn.limits import KeepRules, read_keep_rules, record_env
 from uwf_git.store.git.config import GitConfig
 
 

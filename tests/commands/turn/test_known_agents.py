@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from uwf_git.agentkit.programs.command import CommandAdapter
-from uwf_git.commands.turn.bind_roles import (
+from uwf_git.commands.turn.choose_agent import (
     KNOWN,
     KnownAgent,
     find_agents,

@@ -7,7 +7,7 @@ from commands.world import DEMO, World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.lifecycle.start import StartRequest
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.limits import LimitReached, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId

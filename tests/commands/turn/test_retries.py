@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.turn.rules import RetryRules, read_retry
+from uwf_git.commands.start import StartRequest
+from uwf_git.commands.turn.limits import RetryRules, read_retry
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 

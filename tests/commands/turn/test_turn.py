@@ -11,7 +11,7 @@ from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
-from uwf_git.commands.turn.bind_roles import check_roles
+from uwf_git.commands.turn.choose_agent import check_roles
 from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
 from uwf_git.model.names import ThreadId
 

@@ -13,12 +13,11 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.thread import TransitionRecord
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.threads.snapshot import NOW_FILE
+from uwf_git.store.threads.history import NOW_FILE
 
 
 class Recorded(NamedTuple):

@@ -13,8 +13,7 @@ from uwf_git.model.event_rules import apply_event
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.threads.record import read_standing
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, read_standing
 
 LONGER = (
     DEMO.replace("name: demo", "name: longer")

@@ -19,11 +19,11 @@ from commands.forging import (
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 REF = ACTIVE + THREAD
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"

@@ -18,9 +18,7 @@ from commands.forging import Change, also, holds, place, points, says
 from commands.world import World, fails
 from dulwich.objects import Commit, ObjectID
 
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.split.commits import (
+from uwf_git.commands.split import (
     Asked,
     Derived,
     draft_join,
@@ -29,14 +27,14 @@ from uwf_git.commands.split.commits import (
     plan_ending,
     plan_split,
 )
+from uwf_git.commands.start import ForkRequest, StartRequest, fork_thread, start_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 
 
 def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:

@@ -22,9 +22,9 @@ from commands.verify.flipping import (
 from dulwich.objects import ObjectID
 
 from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import Oid
 from uwf_git.model.thread import EVENTS
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import list_refs
+from uwf_git.store.refs import list_refs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.message import parse_thread_message

@@ -13,9 +13,9 @@ from git_settings import remove_config
 from store.loose import loose_file, write_loose
 from store.story import THREAD, Story
 
-from uwf_git.commands.admin.init import init_shared
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.admin import init_shared
 from uwf_git.commands.remote.reconcile import Arrival, check_arrivals, judge_arrivals
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.verify.history import (
     check_files,
     find_hub_gap,
@@ -25,9 +25,8 @@ from uwf_git.commands.verify.history import (
     walk_back,
 )
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import Refs
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.refs import Refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, find_head
 

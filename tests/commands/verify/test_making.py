@@ -9,7 +9,7 @@ from commands.verify.test_each_event import store as store  # noqa: PLC0414 (a f
 from commands.world import DEMO, World
 from store.story import THREAD
 
-from uwf_git.commands.control.steer import build_signalled, record_built
+from uwf_git.commands.control.answer import build_signalled, record_built
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.verify.history import Location
@@ -24,8 +24,13 @@ from uwf_git.model.node import build_node
 from uwf_git.model.thread import ThreadState, TransitionRecord, Try, build_signal
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.record import NewCommit, build_next, read_standing
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import (
+    NewCommit,
+    Snapshot,
+    build_next,
+    read_snapshot,
+    read_standing,
+)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from uwf_git.commands.verify.history import Finding
 from uwf_git.model.builtin import AGENT_CONFIG, META, ROLE, STEP, TEXT, reference
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE

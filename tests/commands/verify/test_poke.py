@@ -5,13 +5,11 @@ from commands.flows import split_checks
 from commands.forging import Change, also, commits_of, forge, messages, points, says, tip_of
 from commands.world import World
 
-from uwf_git.commands.control.steer import build_signalled, record_built
+from uwf_git.commands.control.answer import build_signalled, record_built
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.thread import build_signal
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.record import NewCommit, read_standing
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import NewCommit, Snapshot, read_snapshot, read_standing
 
 
 def poked(world: World) -> ThreadId:

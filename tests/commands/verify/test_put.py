@@ -8,9 +8,8 @@ from dulwich.objects import Commit, ObjectID
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.puts import check_puts
-from uwf_git.model.names import NodeHash
-from uwf_git.store.lookup.lookup import NODES_REF
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import NodeHash, Oid
+from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.store import Store
 
 

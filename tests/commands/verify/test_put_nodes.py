@@ -5,8 +5,8 @@ from fresh_store import fresh_store
 from uwf_git.commands.cas import put_schema
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.model.builtin import TEXT
-from uwf_git.store.lookup.lookup import NODES_REF
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
+from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.store import Store
 
 

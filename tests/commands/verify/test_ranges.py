@@ -14,7 +14,7 @@ from store.loose import lose
 
 from uwf_git.commands.verify.verify import Target, check_ranges, find_targets
 from uwf_git.model.names import ThreadId
-from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread
 from uwf_git.store.threads.history import KEPT, preserve_commit
 from uwf_git.store.workflows import WORKFLOWS

@@ -29,8 +29,8 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import bootstrap_store, put_payload
 from uwf_git.commands.verify.history import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import read_raw_commit
-from uwf_git.store.oid import Oid
 
 PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 

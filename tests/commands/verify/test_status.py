@@ -18,8 +18,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.making import check_person
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
-from uwf_git.store.threads.record import read_standing
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, read_standing
 
 SOON_MS = 1_760_000_100_000
 

@@ -10,12 +10,10 @@ from store.story import THREAD, Story, signed
 
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.record import build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import build_next, read_snapshot, read_standing, record_next
 
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")

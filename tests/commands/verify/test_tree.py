@@ -5,10 +5,10 @@ from dulwich.objects import Blob, ObjectID, Tree
 from uwf_git.commands.verify.history import Location
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
+from uwf_git.model.names import Oid
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE
-from uwf_git.store.nodes.tree import add_nodes
-from uwf_git.store.oid import Oid
+from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE
+from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store
 
 SITE = Location("refs/x", Oid("1" * 40))

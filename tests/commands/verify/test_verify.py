@@ -29,15 +29,14 @@ from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained
 
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
 from uwf_git.model.builtin import STEP
-from uwf_git.model.names import NodeHash, ThreadId, encode_u64
+from uwf_git.model.names import NodeHash, Oid, ThreadId, encode_u64
 from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
-from uwf_git.store.nodes.tree import add_nodes
-from uwf_git.store.oid import Oid
+from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
 from uwf_git.store.threads.history import preserve_commit

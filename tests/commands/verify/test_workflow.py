@@ -7,11 +7,10 @@ from commands.world import DEMO, World
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.history import remove_workflow, rollback_workflow
 from uwf_git.model.builtin import BUILTIN_NODES, FLOW, MODERATOR, TEXT, WORKFLOW, reference
-from uwf_git.model.names import NodeHash
+from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.tree import decode_node
+from uwf_git.store.nodes import decode_node
 from uwf_git.store.objects.objects import get_blob
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows import SourceFiles, add_version
 

@@ -8,8 +8,8 @@ from commands.forging import add, forge, holds, points, tip_of
 from commands.world import DEMO, World
 from dulwich.objects import Blob, ObjectID, Tree
 
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import Store

@@ -11,12 +11,12 @@ from uwf_git.commands.workflow.build import (
     read_workflow_source,
     validate_workflow,
 )
+from uwf_git.errors import Problem
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
-from uwf_git.model.problem import Problem
-from uwf_git.model.yaml.include import BadYaml, Includes
+from uwf_git.model.yaml_include import BadYaml, Includes
 
 
 def test_problems_have_the_file_that_was_named() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from uwf_git.commands.workflow.find import read_below
-from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude
+from uwf_git.model.yaml_include import MAX_FILE_BYTES, CannotInclude
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from uwf_git.commands.workflow.find import (
     list_workflows,
 )
 from uwf_git.commands.workflow.history import remove_workflow
-from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.commit import body_of
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store

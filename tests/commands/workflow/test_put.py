@@ -7,7 +7,7 @@ from refusing import refuses
 
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.definition.definition import InvalidWorkflow
-from uwf_git.model.yaml.include import BadIncludes
+from uwf_git.model.yaml_include import BadIncludes
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions

@@ -9,7 +9,7 @@ from commands.world import World, replied
 
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import Snapshot
 
 Git = Callable[..., str]
 

@@ -10,7 +10,7 @@ from commands.worktree.project import PAIR, Git, begin_project, children, writer
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.admin import set_setting
 from uwf_git.commands.worktree import chain as module
 from uwf_git.commands.worktree.chain import Chain, Made, find_chain, view_ranges
 from uwf_git.model.names import ThreadId

@@ -11,7 +11,7 @@ from refusing import refuses
 
 from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.commands.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 

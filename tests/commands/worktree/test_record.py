@@ -24,7 +24,7 @@ from uwf_git.commands.worktree.record import (
 from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import Snapshot
 
 PARENT = ThreadId("01J00000000000000000000001")
 CHILD = ThreadId("01J00000000000000000000002")

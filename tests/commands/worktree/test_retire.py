@@ -17,7 +17,7 @@ from commands.worktree.project import (
 )
 from commands.world import World, replied
 
-from uwf_git.commands.admin.gc import gc_store
+from uwf_git.commands.admin import gc_store
 from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.ending import end_by_kill

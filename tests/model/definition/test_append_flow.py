@@ -8,7 +8,7 @@ from refusing import refuses
 
 from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
 from uwf_git.model.definition.source import Target, find_target, read_flow_addition
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}
 TREE: Tree = {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from workflow_file import SOUND, problems_of, read, read_flow_file
 
+from uwf_git.errors import Problem
 from uwf_git.model.builtin import FLOW, WORKFLOW, reference
 from uwf_git.model.definition.definition import (
     AgentSpec,
@@ -17,9 +18,8 @@ from uwf_git.model.definition.definition import (
 )
 from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 
 def test_agent_may_say_more_than_its_command() -> None:

@@ -15,7 +15,7 @@ from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.definition.source import Addition, append_addition, read_addition
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.workflow import build_workflow, parse_graph, parse_workflow
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 DOCS = """\
 roles:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml.include import (
+from uwf_git.model.yaml_include import (
     MAX_ALL_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES,
@@ -19,7 +19,7 @@ from uwf_git.model.yaml.include import (
     json_as_yaml,
     resolve_include,
 )
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 VALUES = st.recursive(
     st.none()

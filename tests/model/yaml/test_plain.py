@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml.reader import BadYaml, parse_yaml
-from uwf_git.model.yaml.render import read_plain
+from uwf_git.model.yaml_reader import BadYaml, parse_yaml
+from uwf_git.model.yaml_render import read_plain
 
 _PIECES = st.sampled_from(
     [

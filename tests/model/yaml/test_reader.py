@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml import reader as yaml_text
-from uwf_git.model.yaml.include import CannotInclude, Includes
-from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
+from uwf_git.model import yaml_reader as yaml_text
+from uwf_git.model.yaml_include import BadYaml, CannotInclude, Includes, YamlDocument
+from uwf_git.model.yaml_reader import parse_yaml
 
 WRONG = Path(__file__).parent / "made_up" / "wrong_yaml.json"
 

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml.reader import parse_yaml
-from uwf_git.model.yaml.render import render_yaml, resolve_plain
+from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.model.yaml_render import render_yaml, resolve_plain
 
 # Text as agents write it, and text with characters that have a meaning in YAML.
 texts = st.one_of(

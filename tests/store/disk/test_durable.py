@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from store.killing import dies_at
 
-from uwf_git.store.disk.durable import (
+from uwf_git.store.durable import (
     FileMemory,
     Stamp,
     add_files,

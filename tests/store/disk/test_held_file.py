@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from store.lock_garbage import GARBAGE
 
-from uwf_git.processes import read_process_start
-from uwf_git.store.disk.locks import (
+from uwf_git.store.locks import (
     Holder,
     hold_file,
     hold_lock,
@@ -14,6 +13,7 @@ from uwf_git.store.disk.locks import (
     read_holder,
     this_process,
 )
+from uwf_git.surroundings import read_process_start
 
 
 class FileBusy(Exception):

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.locks import (
+from uwf_git.model.names import Oid
+from uwf_git.store import locks as ref_lock
+from uwf_git.store.locks import (
     LockingUnsupported,
     RefLocked,
     break_dead_locks,
@@ -25,12 +26,11 @@ from uwf_git.store.disk.locks import (
     hold_ref_locks,
     markers,
 )
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 HOLD = """
 import sys
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.locks import hold_lock
 with hold_lock(sys.argv[1], wait=True) as descriptor:
     print("held", flush=True)
     sys.stdin.read()
@@ -132,7 +132,7 @@ found = pkgutil.walk_packages(uwf_git.__path__, "uwf_git.")
 names = [each.name for each in found if not each.name.endswith("__main__")]
 for name in names:
     importlib.import_module(name)
-from uwf_git.store.disk.locks import LockingUnsupported, hold_lock
+from uwf_git.store.locks import LockingUnsupported, hold_lock
 try:
     with hold_lock(sys.argv[1], wait=True):
         pass

@@ -13,8 +13,8 @@ from store.loose import forget
 from store.small_packs import write_small_pack
 from store.story import Story, put_raw
 
-from uwf_git.store.gc.packing import GcRuns
 from uwf_git.store.git.config import set_config
+from uwf_git.store.packing import GcRuns
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)

@@ -8,7 +8,7 @@ from store.conftest import Git
 from store.gc_by_git import gc, loose
 from store.story import Story
 
-from uwf_git.store.gc.packing import hold_gc_lock
+from uwf_git.store.packing import hold_gc_lock
 from uwf_git.store.store import Store
 
 

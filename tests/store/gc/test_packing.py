@@ -17,8 +17,9 @@ from store.small_packs import (
 )
 from store.story import Story
 
-from uwf_git.store.gc import packing as gc_lock
-from uwf_git.store.gc.packing import (
+from uwf_git.store import packing as gc_lock
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.packing import (
     Due,
     GcRuns,
     check_git_lock,
@@ -39,9 +40,8 @@ from uwf_git.store.gc.packing import (
     take_gc_log,
     write_gc_log,
 )
-from uwf_git.store.gc.tidy import pack_refs
-from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
+from uwf_git.store.tidy import pack_refs
 
 
 def test_store_is_smaller_afterwards(story: Story, store: Store, git: Git) -> None:

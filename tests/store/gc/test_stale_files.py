@@ -9,12 +9,11 @@ from store.killing import dies_at
 from store.story import THREAD, Story
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.locks import hold_lock, hold_ref_lock, markers
-from uwf_git.store.gc.tidy import remove_stale_files
+from uwf_git.store.locks import hold_lock, hold_ref_lock, markers
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.local_files import find_workdir, log_path, set_workdir
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import find_workdir, lock_thread, log_path, set_workdir
+from uwf_git.store.tidy import remove_stale_files
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 NOBODY = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")

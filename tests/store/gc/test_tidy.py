@@ -14,12 +14,12 @@ from store.killing import dies_at
 from store.small_packs import names_in, pack_folder, write_small_pack
 from store.story import THREAD, Story
 
-from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.locks import break_dead_locks
-from uwf_git.store.gc.tidy import pack_refs, read_whole_entries, remove_stale_packs
+from uwf_git.store import locks as ref_lock
+from uwf_git.store.locks import break_dead_locks
 from uwf_git.store.objects.pack_writer import KeepFile, build_entry
-from uwf_git.store.refs.refs import BadPackedRefs
+from uwf_git.store.refs import BadPackedRefs
 from uwf_git.store.store import Store
+from uwf_git.store.tidy import pack_refs, read_whole_entries, remove_stale_packs
 
 NAME = f"refs/threads/{THREAD}"
 OTHER = "refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4V"

@@ -26,9 +26,12 @@ from store.small_packs import (
 )
 from store.uniting import Work, check_whole, git_by, run_together
 
-from uwf_git.store.disk.locks import hold_lock
-from uwf_git.store.gc.packing import MOST_PACKS, SmallPack
-from uwf_git.store.gc.tidy import (
+from uwf_git.store.git.config import set_config
+from uwf_git.store.locks import hold_lock
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.packing import MOST_PACKS, SmallPack
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.tidy import (
     choose_union,
     claim_start,
     find_union,
@@ -36,9 +39,6 @@ from uwf_git.store.gc.tidy import (
     remove_stale_packs,
     unite_packs,
 )
-from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.store import Store, open_store
 
 MANY = MOST_PACKS + 1
 DAY_S = 24 * 3600

@@ -6,8 +6,8 @@ from store.conftest import Git
 from store.small_packs import packs_in
 from store.uniting import Work, check_whole, git_by, run_together
 
-from uwf_git.store.gc.tidy import remove_stale_packs, unite_packs
 from uwf_git.store.store import Store
+from uwf_git.store.tidy import remove_stale_packs, unite_packs
 
 BESIDE: dict[str, Work | None] = {
     "nobody": None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.disk.durable import find_user_file
+from uwf_git.store.durable import find_user_file
 from uwf_git.store.git.fenced import (
     Kept,
     Place,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.store.git import identity
+from uwf_git.store.git import program as identity
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.identity import NoIdentity, agent_identity, clean_identity, find_committer
+from uwf_git.store.git.program import NoIdentity, agent_identity, clean_identity, find_committer
 
 # As fsck wants it: a name, one space, an address without angle brackets, nothing else.
 ACCEPTED = re.compile(rb"[^<>\n\0]*[^<>\n\0 ] <[^<>\n\0 ]+>")

@@ -13,9 +13,9 @@ from store.story import THREAD, Story, signed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.index import NO_ADVICE, Advice, NodeIndex
-from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, put_nodes
-from uwf_git.store.refs.refs import BadPackedRefs
+from uwf_git.store.index import NO_ADVICE, Advice, NodeIndex
+from uwf_git.store.lookup import NODES_REF, NodeLookup, put_nodes
+from uwf_git.store.refs import BadPackedRefs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE
 
@@ -109,7 +109,7 @@ def test_an_index_that_cannot_be_made_gives_no_advice(store: Store) -> None:
 def test_an_index_that_cannot_be_written_gives_no_advice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.index._BUSY_S", 0.01)
     put(store, NOTES[0])
     assert NodeIndex(store).advise(NOWHERE).is_all
     put(store, NOTES[1])

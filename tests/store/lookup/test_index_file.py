@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.model.names import NodeHash, encode_u64
-from uwf_git.store.lookup.index import IndexFile, IndexUnusable, Scan, open_index
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import NodeHash, Oid, encode_u64
+from uwf_git.store.index import IndexFile, IndexUnusable, Scan, open_index
 
 ONE, TWO = "refs/threads/01J00000000000000000000001", "refs/archive/01J00000000000000000000002"
 TIP, LATER = Oid("1" * 40), Oid("2" * 40)
@@ -111,7 +110,7 @@ def test_no_index_is_made_where_there_is_no_room_for_one(tmp_path: Path) -> None
 def test_an_index_that_another_process_has_locked_is_unusable_and_stays(
     file: IndexFile, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.index._BUSY_S", 0.01)
     file.add([Scan(ONE, TIP, NAMES)])
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -124,7 +123,7 @@ def test_an_index_that_another_process_has_locked_is_unusable_and_stays(
 def test_an_index_that_cannot_be_written_can_be_read(
     file: IndexFile, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.index._BUSY_S", 0.01)
     file.add([Scan(ONE, TIP, NAMES)])
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")

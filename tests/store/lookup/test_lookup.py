@@ -23,12 +23,11 @@ from store.story import signed
 
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, TEXT
-from uwf_git.model.names import NodeHash
+from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.gc.tidy import pack_refs
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.index import NO_ADVICE, Advice
-from uwf_git.store.lookup.lookup import (
+from uwf_git.store.index import NO_ADVICE, Advice
+from uwf_git.store.lookup import (
     NODES_REF,
     NodeLookup,
     NoSuchNode,
@@ -40,7 +39,7 @@ from uwf_git.store.lookup.lookup import (
     open_root,
     put_nodes,
 )
-from uwf_git.store.nodes.tree import TREE_MODE, add_nodes, encode_node
+from uwf_git.store.nodes import TREE_MODE, add_nodes, encode_node
 from uwf_git.store.objects.commit import (
     CommitDraft,
     find_entry,
@@ -49,9 +48,9 @@ from uwf_git.store.objects.commit import (
     subject_of,
     write_commit,
 )
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs import Refs
 from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.tidy import pack_refs
 
 THREAD = "refs/threads/01J00000000000000000000001"
 OTHER = "refs/archive/01J00000000000000000000002"

@@ -9,7 +9,7 @@ from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.lookup import open_root, open_roots
+from uwf_git.store.lookup import open_root, open_roots
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.workflows import SourceFiles, add_version
 

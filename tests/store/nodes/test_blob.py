@@ -9,7 +9,7 @@ from store.story import AGENT, CLOSURE, WORKFLOW
 from uwf_git.model.builtin import BUILTIN_NODES, META, STEP, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import MAX_NESTING, Node, build_node
-from uwf_git.store.nodes.tree import DamagedNode, decode_node, encode_node, identify_node
+from uwf_git.store.nodes import DamagedNode, decode_node, encode_node, identify_node
 from uwf_git.store.objects.commit import encode_json
 
 ANY = build_node(META, {}, timestamp=0)

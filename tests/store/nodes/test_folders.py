@@ -13,8 +13,8 @@ from store.story import put_raw
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.folders import NodeFolders, object_id
-from uwf_git.store.nodes.tree import add_nodes
+from uwf_git.store.node_folders import NodeFolders, object_id
+from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store
 
 NODES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(60)]

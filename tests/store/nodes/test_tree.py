@@ -12,7 +12,7 @@ from store.story import put_raw
 
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.tree import (
+from uwf_git.store.nodes import (
     FILE_MODE,
     TREE_MODE,
     DamagedNode,

@@ -12,6 +12,7 @@ from refusing import refuses
 from store.story import Story, put_raw, signed
 
 from uwf_git.model.event_folds import printable
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitDraft,
@@ -26,7 +27,6 @@ from uwf_git.store.objects.commit import (
     subject_of,
     write_commit,
 )
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

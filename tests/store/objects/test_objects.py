@@ -20,12 +20,12 @@ from store.killing import dies_at, in_child
 from store.loose import damage
 from store.story import Story
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.objects import (
     DurableObjects,
     ObjectStore,
 )
 from uwf_git.store.objects.strict import RecentObjects
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)

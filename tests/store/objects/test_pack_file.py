@@ -17,7 +17,6 @@ from store.conftest import Git
 from store.loose import write_loose
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.objects import objects as objects_module
 from uwf_git.store.objects.incoming_pack import find_size
 from uwf_git.store.objects.objects import DurableObjects
@@ -30,6 +29,7 @@ from uwf_git.store.objects.pack_file import (
 )
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store
+from uwf_git.store.tidy import unite_packs
 
 BIG = bytes(random.Random(3).choices(b"abcdefgh \n", k=300_000))
 """More than is read of an entry at once, and does not compress away."""

@@ -10,8 +10,8 @@ from dulwich.objects import ObjectID
 from refusing import refuses
 from store.story import Story, put_raw
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.strict import read_strict_commit
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 Git = Callable[..., str]

@@ -8,8 +8,8 @@ from store.loose import loose_file, loosen
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 
 Git = Callable[..., str]

@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadPackedRefs, PackedRefs, Refs, list_bad_files, list_refs
+from uwf_git.model.names import Oid
+from uwf_git.store.refs import BadPackedRefs, PackedRefs, Refs, list_bad_files, list_refs
 from uwf_git.store.store import Store
 
 A, B, C = (Oid(digit * 40) for digit in "abc")

@@ -13,10 +13,10 @@ from store.conftest import Git
 from store.killing import dies_at
 from store.story import Story
 
-from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.locks import RefLocked
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef, Refs
+from uwf_git.model.names import Oid
+from uwf_git.store import locks as ref_lock
+from uwf_git.store.locks import RefLocked
+from uwf_git.store.refs import BadRef, Refs
 from uwf_git.store.store import Store
 
 NAME = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
@@ -206,7 +206,7 @@ def test_git_that_lists_refs_during_a_move_finds_one_of_both(store: Store) -> No
 
 RACE = """
 import sys
-from uwf_git.store.refs.refs import Oid, Refs
+from uwf_git.store.refs import Oid, Refs
 from uwf_git.store.store import open_store
 git_dir, which, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 refs = open_store(git_dir).refs

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from fresh_store import fresh_store
 
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.strict_refs import (
+from uwf_git.model.names import Oid
+from uwf_git.store.refs import (
     BadRefFile,
     check_head,
     check_loose_refs,

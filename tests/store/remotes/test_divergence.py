@@ -9,9 +9,8 @@ from commands.forging import forge, run_by
 from store.conftest import Git
 from store.story import THREAD, Story
 
-from uwf_git.store.git.config import set_config
-from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.mirror import list_mirrors
+from uwf_git.model.names import Oid
+from uwf_git.store.git.config import list_mirrors, set_config
 from uwf_git.store.remotes.remotes import RemoteHeads, add_remote, repair_remote
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE

@@ -1,8 +1,7 @@
 import pytest
 from refusing import refuses
 
-from uwf_git.store.git.config import GitConfig
-from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refuse_mirror
+from uwf_git.store.git.config import GitConfig, list_mirrors, moves_threads_back, refuse_mirror
 
 
 def test_a_forced_refspec_onto_our_refs_moves_them_back() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
+from uwf_git.model.names import Oid
 from uwf_git.store.git.config import GitConfig, add_config, set_config
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import (
     RemoteUrl,
     Sides,

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid
 from uwf_git.store.remotes.remotes import (
     Remote,
     SharedRefs,

@@ -13,9 +13,9 @@ from refusing import refuses
 from store.story import Story
 
 from uwf_git.errors import Refused
+from uwf_git.model.names import Oid
 from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.remotes.transport import (

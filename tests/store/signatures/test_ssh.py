@@ -29,8 +29,8 @@ from store.signing_keys import (
     with_settings,
 )
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import read_raw_commit
-from uwf_git.store.oid import Oid
 from uwf_git.store.signatures import SshCheck, _public_key, split_signature
 from uwf_git.store.store import Store
 

@@ -7,9 +7,8 @@ import pytest
 from refusing import refuses
 from store.story import Story
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadPackedRefs, Refs
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.refs import BadPackedRefs, Refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

@@ -13,15 +13,16 @@ from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads import history
 from uwf_git.store.threads.history import (
+    NewCommit,
     StepChain,
     list_preserved,
     list_preserved_threads,
     preserve_commit,
+    read_snapshot,
+    record_next,
     release,
     walk_history,
 )
-from uwf_git.store.threads.record import NewCommit, record_next
-from uwf_git.store.threads.snapshot import read_snapshot
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 

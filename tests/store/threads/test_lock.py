@@ -16,10 +16,9 @@ from store.lock_garbage import GARBAGE
 from store.story import THREAD
 
 from uwf_git.model.names import ThreadId
-from uwf_git.processes import read_process_start
-from uwf_git.store.disk.locks import hold_lock, read_holder
+from uwf_git.store.locks import hold_lock, read_holder
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import (
+from uwf_git.store.threads.local_files import (
     ThreadBusy,
     check_not_stopped,
     find_driver,
@@ -31,12 +30,13 @@ from uwf_git.store.threads.lock import (
     lock_stop,
     lock_thread,
 )
+from uwf_git.surroundings import read_process_start
 
 HOLD = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import forget_lock, lock_thread
+from uwf_git.store.threads.local_files import forget_lock, lock_thread
 store, thread = open_store(sys.argv[1]), ThreadId(sys.argv[2])
 with lock_thread(store, thread, since_ms=1234) as lock:
     WHAT
@@ -46,7 +46,7 @@ with lock_thread(store, thread, since_ms=1234) as lock:
 
 WAIT = """
 import fcntl, os, sys
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.locks import hold_lock
 flock = fcntl.flock
 def tell(descriptor, how):
     print("waits", flush=True)
@@ -108,7 +108,7 @@ def test_a_thread_that_a_living_process_holds_is_busy_and_names_it(store: Store)
 
 def test_busy_lock_says_that_a_commit_is_being_signed(store: Store) -> None:
     begin = (
-        "from uwf_git.store.threads.lock import say_signing; "
+        "from uwf_git.store.threads.local_files import say_signing; "
         "signing = say_signing('by openpgp'); signing.__enter__()"
     )
     end = "signing.__exit__(None, None, None)"
@@ -197,7 +197,7 @@ def test_of_many_lockers_at_once_one_wins(store: Store) -> None:
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import ThreadBusy, lock_thread
+from uwf_git.store.threads.local_files import ThreadBusy, lock_thread
 store = open_store(sys.argv[1])
 sys.stdin.readline()
 try:
@@ -278,7 +278,7 @@ def test_looking_for_the_holder_takes_no_lock(
     """Otherwise a step that begins at this moment would be refused because of a reader."""
     with held(store):
         taken: list[str] = []
-        monkeypatch.setattr("uwf_git.store.disk.locks.take_lock", taken.append)
+        monkeypatch.setattr("uwf_git.store.locks.take_lock", taken.append)
         assert find_holder(store, THREAD) is not None
         assert find_driver(store, THREAD) is None
         assert not is_being_stopped(store, THREAD)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store.story import Story
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, NoSuchThread, resolve_thread
 from uwf_git.store.threads.naming import ShortIds, describe_threads

@@ -11,11 +11,16 @@ from uwf_git.model.builtin import STEP
 from uwf_git.model.event_folds import Cause, Words
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.tree import DamagedNode
+from uwf_git.store.nodes import DamagedNode
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import (
+    NewCommit,
+    Snapshot,
+    read_standing,
+    record_next,
+    record_start,
+    walk_history,
+)
 
 
 def files(snapshot: Snapshot) -> dict[str, str]:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.locks import hold_lock
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import (
     RunDir,

@@ -10,7 +10,7 @@ from store.test_damage import rewritten
 
 from uwf_git.model.names import NodeHash
 from uwf_git.model.workflow import NotAWorkflow
-from uwf_git.store.nodes.tree import (
+from uwf_git.store.nodes import (
     FILE_MODE,
     TREE_MODE,
     DamagedNode,
@@ -19,7 +19,7 @@ from uwf_git.store.nodes.tree import (
 )
 from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.history import (
     get_graph,
     get_role,
     get_schema,

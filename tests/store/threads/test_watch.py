@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from fresh_store import fresh_store
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.watch import Line, RefWatch, Tips, hold_journal
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from refusing import refuses
 from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
 
-from uwf_git.store.lookup.lookup import NODES_REF, put_nodes
+from uwf_git.model.names import Oid
+from uwf_git.store.lookup import NODES_REF, put_nodes
 from uwf_git.store.objects.commit import BadMessage, CommitView, body_of, parse_trailers, subject_of
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows import (
     WORKFLOWS,

@@ -36,7 +36,7 @@ def build(place: ChatPlace) -> McpServer:
 
 if __name__ == "__main__":
     with (
-        patch("uwf_git.web.ui.guard._has_token", lambda *_: True),
+        patch("uwf_git.web.ui.answers._has_token", lambda *_: True),
         patch("uwf_git.web.ui.application.build_workflow_server", build),
     ):
         program()

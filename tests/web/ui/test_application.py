@@ -12,8 +12,8 @@ from web.ui.attacks import ATTACKS, DATA
 
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.commands.inspect.overview import Overview
+from uwf_git.web.ui.answers import HEADERS, MOST_BODY_BYTES
 from uwf_git.web.ui.application import Application
-from uwf_git.web.ui.guard import HEADERS, MOST_BODY_BYTES
 from uwf_git.web.ui.site import Changes, Site
 
 _OWN = {

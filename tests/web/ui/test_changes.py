@@ -9,7 +9,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.local_files import lock_thread
 from uwf_git.web.ui import site as changes_module
 from uwf_git.web.ui.site import MOST_STREAMS, Changes, StoreLook
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from uwf_git.web.ui.answers import is_asset
-from uwf_git.web.ui.guard import RequestHead, check_head
+from uwf_git.web.ui.answers import RequestHead, check_head, is_asset
 
 
 def status(method: str = "GET", path: str = "/api/about", **headers: str) -> int:

@@ -4,7 +4,7 @@ from commands.world import World
 from refusing import refuses
 from web.ui.asking import Ask
 
-from uwf_git.commands.lifecycle.start import find_agents
+from uwf_git.commands.start import find_agents
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.trust import trust_agents
 from uwf_git.web.ui.site import Site

@@ -11,10 +11,10 @@ from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, tell_hostile, tell_waiting, tell_work
 from web.ui.asking import Ask
 
+from uwf_git.commands import background
+from uwf_git.commands.background import Driver, DriverRequest
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import AnswerRefused
-from uwf_git.commands.drive import background
-from uwf_git.commands.drive.background import Driver, DriverRequest
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.store.store import Store
@@ -22,8 +22,7 @@ from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
-from uwf_git.web.ui.site import Site
-from uwf_git.web.ui.thread_view import view_thread
+from uwf_git.web.ui.site import Site, view_thread
 
 
 def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:

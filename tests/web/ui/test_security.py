@@ -8,9 +8,8 @@ from commands.world import World
 from web.ui.attacks import ATTACKS, DATA
 from web.ui.page_server import PageServer, Reply
 
-from uwf_git.web.ui.answers import OPEN_PATHS
+from uwf_git.web.ui.answers import HEADERS, MOST_BODY_BYTES, OPEN_PATHS
 from uwf_git.web.ui.application import CHAT, ROUTES
-from uwf_git.web.ui.guard import HEADERS, MOST_BODY_BYTES
 
 
 def _fill(path: str, thread: str = "01J00000000000000000000001") -> str:

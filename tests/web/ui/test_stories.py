@@ -8,8 +8,7 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.inspect.story import StoryReader, make_mask
-from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.web.ui import site as stories_module

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -30,16 +29,16 @@ from uwf_git.agentkit.programs.playing import (
 )
 from uwf_git.agentkit.records import find, read_usage, tool_event
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
 from uwf_git.agents.command_line import (
     ProgramMissing,
     build_search_path,
+    on_one_line,
     resolve_program,
     split_command,
 )
 from uwf_git.agents.group import deferred_signals
 from uwf_git.agents.nested import StdioEnded, StdioProcess, allowed_environment
-from uwf_git.agents.reply import on_one_line
 from uwf_git.errors import BadUsage
 
 _METHOD_NOT_FOUND = -32601

@@ -11,11 +11,16 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main, option, write_file
 from uwf_git.agentkit.records import build_usage, read_left
-from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    choose_permission,
+    split_args,
+)
 from uwf_git.model.text import parse_float
 
 _ABOUT = """\

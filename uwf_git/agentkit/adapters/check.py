@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agentkit.running import make_main, run_as_agent
 from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments
+from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.agents.files import read_left_file
-from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.debug_log import debug
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
@@ -32,7 +32,7 @@ from uwf_git.plan.project_files import (
     read_plan,
     resolve_inside,
 )
-from uwf_git.store.disk.durable import find_user_file
+from uwf_git.store.durable import find_user_file
 from uwf_git.store.git.fenced import (
     Kept,
     find_place,

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.agentkit.ladder import add_guide
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
@@ -28,7 +27,7 @@ from uwf_git.agentkit.records import (
     read_trace,
     read_usage,
 )
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
 from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\

@@ -1,9 +1,8 @@
 """uwf-cli: any command plays a role, without a shell; status 0 and some output make an answer."""
 
-from uwf_git.agentkit.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command import CommandAdapter, ProgramCall, build_call, read_output
 from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import AdapterQuestion, split_args
 from uwf_git.agents.command_line import BadCommand, split_command
 from uwf_git.errors import BadUsage
 

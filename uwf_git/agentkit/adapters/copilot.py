@@ -8,11 +8,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, mcp_servers_json, option
 from uwf_git.agentkit.records import build_usage, find, find_last, read_last, tool_event
-from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, choose_permission, split_args
 from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\

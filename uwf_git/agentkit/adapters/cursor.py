@@ -14,11 +14,10 @@ the program itself, which needs an account.
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, option
 from uwf_git.agentkit.records import find, find_first, find_last, read_usage, tool_event
-from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, choose_permission, split_args
 
 _ABOUT = """\
 Play roles with the Cursor CLI (`cursor-agent -p`), in the thread's work directory. It needs a

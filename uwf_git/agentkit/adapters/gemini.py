@@ -12,11 +12,10 @@ entry that the user makes once, and `uwf-acp`, which passes servers with the ses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import adapter_main, option
 from uwf_git.agentkit.records import find, find_last, read_usage, tool_event
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
 
 _ABOUT = """\
 Play roles with Google's Gemini CLI, in the thread's work directory, which it is told to

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import add_guide, read_answer
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
@@ -29,8 +28,13 @@ from uwf_git.agentkit.programs.playing import (
     write_file,
 )
 from uwf_git.agentkit.records import find, find_last, parse_last, read_left, read_usage, tool_event
-from uwf_git.agentkit.settings import split_args
-from uwf_git.agentkit.turn import extend_prompt
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    extend_prompt,
+    split_args,
+)
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its

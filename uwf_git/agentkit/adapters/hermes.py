@@ -11,7 +11,6 @@ or commands to the work directory; only its commands can be taken away.
 import os
 import re
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     LONGEST_ARGUMENT_BYTES,
@@ -21,7 +20,13 @@ from uwf_git.agentkit.programs.playing import (
     setting_options,
 )
 from uwf_git.agentkit.records import find, read_last, read_usage
-from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    choose_permission,
+    split_args,
+)
 
 _ABOUT = """\
 Play roles with the Hermes agent (`hermes -z`; `hermes chat` to correct an answer), in the

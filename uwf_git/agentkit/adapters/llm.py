@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint
 from uwf_git.agentkit.llm.http_client import DEFAULT_RETRIES, RetryPolicy, split_url
 from uwf_git.agentkit.llm.messages import Conversations, ModelRequest
 from uwf_git.agentkit.llm.model import Model, ask_for_object, say_on_stderr
 from uwf_git.agentkit.programs.playing import adapter_main
-from uwf_git.agentkit.turn import extend_prompt
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, extend_prompt
 
 _ABOUT = """\
 Play roles with one call of a model: no tools, no files, the prompt in and an answer out.

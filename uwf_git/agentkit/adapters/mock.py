@@ -21,7 +21,7 @@ from uwf_git.agentkit.running import make_main
 from uwf_git.agentkit.turn import load_context, parse_arguments
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
+from uwf_git.model.yaml_reader import BadYaml, YamlDocument, parse_yaml
 
 ScriptPath = tuple[str | int, ...]
 

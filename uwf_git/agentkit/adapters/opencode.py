@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
@@ -20,7 +19,13 @@ from uwf_git.agentkit.programs.playing import (
     option,
 )
 from uwf_git.agentkit.records import build_usage, find, find_first, find_last, tool_event
-from uwf_git.agentkit.settings import choose_permission, split_args
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    choose_permission,
+    split_args,
+)
 
 _ABOUT = """\
 Play roles with opencode (`opencode run`), in the thread's work directory. Models are named as

@@ -10,7 +10,6 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 import json
 from typing import Any
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import add_guide
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
@@ -30,7 +29,7 @@ from uwf_git.agentkit.records import (
     read_trace,
     read_usage,
 )
-from uwf_git.agentkit.settings import split_args
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, split_args
 
 _ABOUT = """\
 Play roles with Qwen Code (`qwen`), in the thread's work directory. It needs Node 22, and a model:

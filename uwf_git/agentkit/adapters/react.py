@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.ladder import (
     RoleAnswer,
     WantedObject,
@@ -45,9 +44,16 @@ from uwf_git.agentkit.llm.tools import (
 )
 from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.records import tool_event
-from uwf_git.agentkit.settings import load_settings, plain_key
 from uwf_git.agentkit.strict_schema import derive_strict, restore
-from uwf_git.agentkit.turn import extend_prompt, load_context
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    extend_prompt,
+    load_context,
+    load_settings,
+    plain_key,
+)
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import add_usage

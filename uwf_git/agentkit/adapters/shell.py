@@ -15,9 +15,9 @@ from typing import Any
 
 from uwf_git.agentkit.running import LiveLog, make_main, run_as_agent
 from uwf_git.agentkit.turn import AgentResult, parse_arguments
+from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.process import ToolRequest, run_tool
-from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.errors import AgentFailed, BadUsage
 from uwf_git.model.text import parse_float
 

@@ -6,9 +6,8 @@ A key comes from the environment, never from a setting; the ``repr`` of an endpo
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.ladder import Extractor
-from uwf_git.agentkit.settings import load_settings, parse_seconds, plain_key
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, load_settings, parse_seconds, plain_key
 from uwf_git.engine.turn_context import ExtractContext
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import parse_float

@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.records import build_usage, find, read_usage
-from uwf_git.agents.reply import BadJson, parse_strict_json
+from uwf_git.agentkit.turn import AskFailed
+from uwf_git.agents.command_line import BadJson, parse_strict_json
 
 
 class ModelTool(NamedTuple):

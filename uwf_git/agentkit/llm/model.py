@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.agentkit.adapter import AdapterAnswer, AskFailed, FailureKind, classify_status
 from uwf_git.agentkit.ladder import WantedObject, find_misfit, move_schema
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.http_client import (
@@ -41,7 +40,8 @@ from uwf_git.agentkit.llm.messages import (
 )
 from uwf_git.agentkit.records import find
 from uwf_git.agentkit.strict_schema import derive_strict, restore
-from uwf_git.agents.reply import on_one_line, show_beginning
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, FailureKind, classify_status
+from uwf_git.agents.command_line import on_one_line, show_beginning
 from uwf_git.engine.prompt import SchemaWords, literal
 from uwf_git.model.text import cut_middle, render_time
 from uwf_git.model.thread import add_usage

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.adapter import AskFailed
 from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.files import walk_down
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 from uwf_git.engine.turn_context import AgentContext

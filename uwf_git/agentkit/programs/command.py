@@ -14,13 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.adapter import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-    classify_status,
-)
 from uwf_git.agentkit.programs.playing import (
     LONGEST_ARGUMENT_BYTES,
     PROVIDER_VARIABLES,
@@ -29,10 +22,23 @@ from uwf_git.agentkit.programs.playing import (
 )
 from uwf_git.agentkit.records import parse_lines
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.turn import extend_prompt, record_prompt, trace
-from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
+from uwf_git.agentkit.turn import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    FailureKind,
+    classify_status,
+    extend_prompt,
+    record_prompt,
+    trace,
+)
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    build_search_path,
+    on_one_line,
+    resolve_program,
+)
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
-from uwf_git.agents.reply import on_one_line
 from uwf_git.model.text import render_time
 
 _LONGEST_WORDS = 500

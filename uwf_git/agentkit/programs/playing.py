@@ -12,11 +12,20 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.adapter import Adapter, AdapterQuestion
 from uwf_git.agentkit.ladder import build_wanted_object
 from uwf_git.agentkit.running import find_result, make_main, run_as_agent
-from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
-from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments, write_prompt
+from uwf_git.agentkit.turn import (
+    KEYS,
+    Adapter,
+    AdapterQuestion,
+    AgentResult,
+    load_context,
+    load_settings,
+    parse_arguments,
+    parse_seconds,
+    parse_words,
+    write_prompt,
+)
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import AgentContext, Step
 from uwf_git.errors import BadUsage
@@ -31,7 +40,7 @@ _SPECIAL = re.compile(r"[^\w./-]")
 
 
 def list_deciding_files(environ: Mapping[str, str]) -> list[str]:
-    from uwf_git.store.disk.durable import find_user_file  # noqa: PLC0415 (part of the store)
+    from uwf_git.store.durable import find_user_file  # noqa: PLC0415 (part of the store)
 
     git_dir, home = environ.get("UWF_REPO"), environ.get("HOME")
     found: list[str] = []

@@ -25,8 +25,7 @@ from uwf_git.cli.session import (
     with_typed_store,
     write_stderr,
 )
-from uwf_git.errors import BadUsage, Refused, UwfError
-from uwf_git.model.problem import Failure, Problem
+from uwf_git.errors import BadUsage, Failure, Problem, Refused, UwfError
 from uwf_git.model.text import one_line, visible_line
 
 INTERNAL = 70

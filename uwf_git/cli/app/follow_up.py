@@ -11,11 +11,11 @@ from uwf_git.commands.turn.next_move import Advice
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line
 from uwf_git.store.store import Store
+from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.naming import read_short_ids
-from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
-    from uwf_git.commands.drive.background import AtRest
+    from uwf_git.commands.background import AtRest
     from uwf_git.commands.turn.turn import ThreadResult
 
 

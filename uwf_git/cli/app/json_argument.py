@@ -5,7 +5,7 @@ What no node can hold is an error, such as a duplicate key, as is bad syntax.
 
 from typing import Any
 
-from uwf_git.agents.reply import BadJson, parse_strict_json
+from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.cli.app.parameters import Input, text_argument
 from uwf_git.errors import BadUsage
 from uwf_git.model.node import NotCanonical

@@ -222,7 +222,7 @@ def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         return
     # The environment counts once, at the program's own options; a flag wherever it stands.
     if value or (ctx.parent is None and session.environ.get("UWF_DEBUG")):
-        from uwf_git.commands.admin.debug_output import switch_on_debug_log  # noqa: PLC0415 (10 ms, and few ask for it)
+        from uwf_git.commands.admin import switch_on_debug_log  # noqa: PLC0415 (10 ms, and few ask for it)
         from uwf_git.debug_log import switch_off  # noqa: PLC0415 (see above)
 
         environ = switch_on_debug_log(session.environ, cwd=session.cwd, is_asked=value)
@@ -282,7 +282,7 @@ def run(
 
 
 def _follow_up(opened: "list[Store]", environ: Mapping[str, str]) -> int:
-    from uwf_git.cli.app.follow_up import follow_up_noted  # noqa: PLC0415 (not for `--help`)
+    from uwf_git.cli.app.follow_up import follow_up_noted  # noqa: PLC0415 (no command but one that wrote)
 
     # Ctrl-C ends the listener; the command is done.
     with suppress(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from uwf_git.cli.session import ReaderGone, Session, stdout_is_utf8, write_stdou
 from uwf_git.engine.picture.draw import DEFAULT_WIDTH, FORMS, draw
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.durable import replace_file
 from uwf_git.store.store import Store
 
 

@@ -6,14 +6,17 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import MOMENT, emit, note, screen_of
-from uwf_git.cli.output.table import (
+from uwf_git.cli.output.screen import (
+    MOMENT,
     Cell,
     Column,
     Count,
     describe_split,
+    emit,
     limit_option,
+    note,
     paint_columns,
+    screen_of,
     wide_option,
 )
 from uwf_git.cli.session import Session

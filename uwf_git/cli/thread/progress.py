@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
-from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.live import LiveLines, StepLines
-from uwf_git.cli.output.screen import Screen, describe_usage, note, tell_local
-from uwf_git.cli.output.table import shorten
+from uwf_git.cli.output.live import Lines, LiveLines, StepLines, forwarded_output
+from uwf_git.cli.output.screen import Screen, describe_usage, note, shorten, tell_local
 from uwf_git.cli.session import (
     Session,
     stderr_columns,
@@ -20,19 +18,19 @@ from uwf_git.cli.session import (
     wants_stderr_colour,
     write_stderr,
 )
-from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.run_checks import Secrets
 from uwf_git.commands.agent_run.runs import ReportedUsage
-from uwf_git.commands.drive.drive_thread import Watcher
+from uwf_git.commands.drive_thread import Watcher
+from uwf_git.commands.family import name_branch
 from uwf_git.commands.inspect.logs import LastLine
-from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import render_duration, render_time, visible_line
 from uwf_git.model.thread import Waiting, add_usage
 from uwf_git.store.store import Store
+from uwf_git.store.threads.local_files import RUNNING
 
 # Live lines of a drive: one for each role at work, below the lines of the steps that are done.
 

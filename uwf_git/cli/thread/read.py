@@ -8,8 +8,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import paged
-from uwf_git.cli.output.screen import Painted, Screen, Style, emit, render_json, screen_of
-from uwf_git.cli.output.table import Count
+from uwf_git.cli.output.screen import Count, Painted, Screen, Style, emit, render_json, screen_of
 from uwf_git.cli.session import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.read import diff_threads, render_thread
 from uwf_git.model.event_folds import count_attempts, count_steps

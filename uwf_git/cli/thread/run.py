@@ -13,35 +13,42 @@ from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, te
 from uwf_git.cli.app.parameters import Seconds, agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, sigterm_as_interrupt, terminal_caller
-from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
-from uwf_git.cli.output.table import count_by_status
+from uwf_git.cli.output.screen import (
+    Painted,
+    count_by_status,
+    describe_usage,
+    emit,
+    note,
+    screen_of,
+    without_none,
+)
 from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
-from uwf_git.commands.drive.background import (
+from uwf_git.commands.background import (
     AtRest,
     DriverRequest,
     WaitRequest,
     start_driver,
     wait_for_threads,
 )
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.inspect.list import count_branches, is_stuck, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.limits import CLAIM
 from uwf_git.commands.turn.next_move import Steered
-from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.event_folds import count_steps, first_line
+from uwf_git.model.event_folds import count_steps
 from uwf_git.model.names import ThreadId
-from uwf_git.model.text import render_duration, visible_line
+from uwf_git.model.text import first_line, render_duration, visible_line
 from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import NoSuchThread
+from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.naming import read_short_ids
-from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.fleet.shared_drive import Share

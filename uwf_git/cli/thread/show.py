@@ -10,8 +10,7 @@ from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
 from uwf_git.cli.session import Session, with_typed_store
-from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
-from uwf_git.commands.inspect.step_view import count_failed_by_role
+from uwf_git.commands.inspect.show import Stop, count_failed_by_role, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
@@ -290,7 +289,7 @@ def describe_status(
     waiting = document.get("waiting")
     told = str(document["status"])
     if "branchStatus" in document:
-        from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
+        from uwf_git.cli.output.screen import count_by_status  # noqa: PLC0415 (few threads split)
         from uwf_git.commands.inspect.list import count_rows  # noqa: PLC0415 (as above)
 
         counts = count_by_status(count_rows(document["branches"]))

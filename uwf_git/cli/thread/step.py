@@ -8,11 +8,11 @@ from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop, vi
 from uwf_git.cli.app.parameters import agents_option, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, terminal_caller
-from uwf_git.cli.output.agent_log import Lines, forwarded_output
+from uwf_git.cli.output.live import Lines, forwarded_output
 from uwf_git.cli.output.screen import Painted, emit, note, without_none
 from uwf_git.cli.session import Session
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.split.family import name_branch
+from uwf_git.commands.family import name_branch
 from uwf_git.commands.step.step_thread import BranchStep, StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn

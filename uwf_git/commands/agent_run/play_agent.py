@@ -12,8 +12,13 @@ from uwf_git.agents.command_line import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
+    REPLY_FIELDS,
+    AgentReply,
     AgentRequest,
     AgentRun,
+    BadJson,
+    BadReply,
+    BadReplyKind,
     Listener,
     OnOutput,
     OnTick,
@@ -22,20 +27,13 @@ from uwf_git.agents.command_line import (
     RunOutcome,
     build_argv,
     build_search_path,
+    parse_reply,
+    parse_strict_json,
     resolve_program,
 )
 from uwf_git.agents.files import BadFileBelow, read_below, remove_below
 from uwf_git.agents.group import check_cancelled
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
-from uwf_git.agents.reply import (
-    REPLY_FIELDS,
-    AgentReply,
-    BadJson,
-    BadReply,
-    BadReplyKind,
-    parse_reply,
-    parse_strict_json,
-)
 from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
@@ -44,23 +42,21 @@ from uwf_git.agents.run_files import (
     read_run_state,
     stop_run,
 )
-from uwf_git.commands.agent_run.mask import (
-    Secrets,
-    mask_played,
-    mask_run,
-    masked_listener,
-    read_secrets,
-    write_fingerprints,
-)
 from uwf_git.commands.agent_run.run_checks import (
     NotStarted,
+    Secrets,
     agent_environ,
     cut_to_lines,
     describe_end,
     find_timeout_s,
+    mask_played,
+    mask_run,
+    masked_listener,
+    read_secrets,
     require_programs,
     run_checks,
     turn_environment,
+    write_fingerprints,
 )
 from uwf_git.commands.agent_run.runs import (
     describe_turn,
@@ -71,18 +67,16 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.limits import tell_cut_short
-from uwf_git.commands.turn.rules import record_env
+from uwf_git.commands.turn.limits import record_env, tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
 from uwf_git.debug_log import debug
-from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import Conflict
-from uwf_git.model.event_folds import first_line
-from uwf_git.project_paths import find_above
+from uwf_git.model.text import HINT_PREFIX, find_error_line, first_line
 from uwf_git.store.store import watch_config
+from uwf_git.store.threads.history import get_schema
 from uwf_git.store.threads.local_files import RunDir
-from uwf_git.store.threads.snapshot import get_schema
+from uwf_git.surroundings import find_above
 
 # The file in which an agent may leave its meta (``outputFile`` of its role).
 #

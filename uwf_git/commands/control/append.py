@@ -16,8 +16,8 @@ from uwf_git.commands.control.change_rules import (
     build_rule_change,
     steer_between_steps,
 )
-from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.bind_roles import find_missing_programs, read_played
+from uwf_git.commands.split import read_entry, read_flow
+from uwf_git.commands.turn.choose_agent import find_missing_programs, read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.find import find_used, includes_beside
 from uwf_git.engine.flow_move import has_left
@@ -35,9 +35,8 @@ from uwf_git.model.definition.source import (
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_workflow
 from uwf_git.store.store import Store
+from uwf_git.store.threads.history import NewCommit, Snapshot, get_role
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot, get_role
 from uwf_git.store.trust import trust_agents
 
 

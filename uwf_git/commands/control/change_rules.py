@@ -6,42 +6,46 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
+from uwf_git.commands.control.answer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.bind_roles import (
+from uwf_git.commands.split import read_entry, read_flow
+from uwf_git.commands.turn.branches import WrongStatus, read_active
+from uwf_git.commands.turn.choose_agent import (
     Bound,
     MissingProgram,
     bind_roles,
     bind_typed,
+    build_agent,
     check_next,
     find_missing_programs,
     find_played,
     read_played,
 )
-from uwf_git.commands.turn.branches import WrongStatus, read_active
-from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.turn.next_move import settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.errors import BadUsage, Problem, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.problem import Problem
 from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing
-from uwf_git.store.threads.snapshot import Snapshot, get_role, get_typed, read_snapshot
+from uwf_git.store.threads.history import (
+    NewCommit,
+    Snapshot,
+    get_role,
+    get_typed,
+    read_snapshot,
+    read_standing,
+    walk_history,
+)
+from uwf_git.store.threads.local_files import ThreadBusy, find_driver, find_workdir, lock_thread
 from uwf_git.store.trust import is_trusted, trust_agents
 
 # Change the rules of a thread: its workflow, agents or limits.

@@ -13,35 +13,37 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.mask import Secrets
+from uwf_git.commands.agent_run.run_checks import Secrets
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.lifecycle.fork import (
+from uwf_git.commands.split import name_work
+from uwf_git.commands.start import (
     Forked,
     ForkRequest,
     find_fork_point,
     find_point,
     fork_thread,
 )
-from uwf_git.commands.split.commits import name_work
-from uwf_git.commands.step.turn_files import judge_by
+from uwf_git.commands.step.ending import judge_by
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_oid, is_thread_id
 from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
-from uwf_git.store.threads.lock import find_holder, lock_thread
-from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_snapshot
+from uwf_git.store.threads.history import Snapshot, find_newest_step, read_snapshot, walk_history
+from uwf_git.store.threads.local_files import (
+    find_holder,
+    find_workdir,
+    lock_thread,
+    workdirs_folder,
+)
 
 _SHOWN, _MOST = 5, 1_000
 

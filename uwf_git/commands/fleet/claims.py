@@ -20,9 +20,8 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.store.objects.objects import ObjectStore, read_blob
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
     Parcel,

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.family import Branch, Family, list_branches
 from uwf_git.commands.fleet.claims import Hub, Watch, list_claims, list_ended_claims
 from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.split.commits import find_container
-from uwf_git.commands.split.family import Branch, Family, list_branches
+from uwf_git.commands.split import find_container
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
@@ -27,21 +27,21 @@ from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, describe_check
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import choose_remote, read_shared
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_thread
-from uwf_git.store.threads.history import find_tip, walk_trunks
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.history import (
     Snapshot,
+    find_tip,
     get_role,
     get_typed,
     get_workflow,
     read_snapshot,
+    walk_trunks,
 )
 from uwf_git.store.trust import agent_text, find_meant_files
 

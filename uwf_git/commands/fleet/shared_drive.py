@@ -18,21 +18,20 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
-from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import agent_environ
+from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
+from uwf_git.commands.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
+from uwf_git.commands.family import list_present_descendants
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper, list_claims
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.remote.fetch import ORIGIN, Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import with_branches
-from uwf_git.commands.split.commits import name_work
-from uwf_git.commands.split.family import list_present_descendants
+from uwf_git.commands.split import name_work
+from uwf_git.commands.start import ForkRequest, fork_thread
+from uwf_git.commands.step.ending import judge_by
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, settle_branches
-from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.turn.branches import choose_place
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
@@ -41,11 +40,10 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
-from uwf_git.model.names import ThreadId, build_thread_id
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.model.names import Oid, ThreadId, build_thread_id, is_oid
 from uwf_git.store.git.program import ProgramFailed, run_program
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.remotes import (
     add_remote,
     choose_remote,
@@ -64,7 +62,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #

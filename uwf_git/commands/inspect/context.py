@@ -1,13 +1,12 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
-from uwf_git.commands.inspect.show import view_tried
-from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
-from uwf_git.commands.split.family import count_steps_before
+from uwf_git.commands.family import count_steps_before
+from uwf_git.commands.inspect.show import get_text, view_error, view_steps, view_tried
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.flow import fill_input, read_state_at
+from uwf_git.commands.turn.flow import FlowPlace, fill_input, read_state_at
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
 from uwf_git.commands.turn.turn import (
     InputFile,
@@ -16,30 +15,27 @@ from uwf_git.commands.turn.turn import (
     read_input_files,
 )
 from uwf_git.engine.form import list_questions
-from uwf_git.engine.log_lines import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
-from uwf_git.model.event_folds import describe_step, first_line
+from uwf_git.model.event_folds import describe_step
 from uwf_git.model.event_rules import CONTROLS, signal_of
 from uwf_git.model.names import NodeHash
+from uwf_git.model.text import CHECK, find_last_output, first_line
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Role, Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import RunDir, find_workdir, get_run_dir, has_runs
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.history import (
     Snapshot,
     get_role,
     get_typed,
     get_workflow,
     read_snapshot,
+    walk_history,
 )
-
-if TYPE_CHECKING:
-    from uwf_git.commands.turn.flow import FlowPlace
+from uwf_git.store.threads.local_files import RunDir, find_workdir, get_run_dir, has_runs
 
 # The question of a thread that waits for a person: its document, and its first line for lists.
 #
@@ -120,7 +116,7 @@ def find_begun(
 
 
 def _view_output_file(
-    store: Store, snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+    store: Store, snapshot: Snapshot, present: ThreadState, place: FlowPlace | None, role: Role
 ) -> dict[str, Any]:
     """Return where the agent may leave its meta; a turn that has begun keeps its path."""
     if role.output_file is None:
@@ -287,7 +283,7 @@ def _find_turn(
 
 
 def _view_place(
-    store: Store, snapshot: Snapshot, present: ThreadState, place: "FlowPlace"
+    store: Store, snapshot: Snapshot, present: ThreadState, place: FlowPlace
 ) -> dict[str, Any]:
     """Return a flow's node, input and state at a turn; ``iteration`` is of the innermost loop."""
     state = read_state_at(snapshot, present, place)

@@ -8,32 +8,38 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect import story
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, count_branches, view_urgent
-from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, show_thread, view_thread
-from uwf_git.commands.inspect.step_view import view_steps
-from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
+from uwf_git.commands.inspect.show import (
+    Moment,
+    ShownThread,
+    read_moment,
+    show_thread,
+    view_steps,
+    view_thread,
+)
+from uwf_git.commands.split import Container, find_container, label_branch, read_entry
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan
 from uwf_git.engine.picture.plan import Mark
 from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.event_folds import count_steps, first_line
+from uwf_git.model.event_folds import count_steps
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.limits import render_limit
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, Split
 from uwf_git.model.workflow import END, START, Graph
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head, resolve_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.history import (
     Snapshot,
     find_newest_step,
     get_workflow,
     read_at,
     read_snapshot,
+    walk_history,
 )
 
 # Every step of a thread, and inside a join the steps of the branches that it joined.

@@ -7,17 +7,15 @@ from heapq import merge
 from itertools import groupby, islice, takewhile
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.commits import Container, find_container, label_branch
-from uwf_git.commands.split.family import Branch, list_branches
+from uwf_git.commands.family import Branch, list_branches
+from uwf_git.commands.inspect.show import view_failure
+from uwf_git.commands.split import Container, find_container, label_branch
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.event_folds import first_line
-from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
+from uwf_git.model.names import Oid, ThreadId, is_thread_id, read_time_ms
+from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, STATUSES, TASK_WORDS, TransitionRecord
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -28,9 +26,8 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.history import find_tip, walk_trunks
-from uwf_git.store.threads.lock import find_driver, find_holder
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, find_tip, read_snapshot, walk_trunks
+from uwf_git.store.threads.local_files import RUNNING, find_driver, find_holder, may_be_active
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.
 #
@@ -111,7 +108,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
         return record.status
     if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
         return RUNNING
-    from uwf_git.commands.agent_run.running import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few get here)
+    from uwf_git.commands.agent_run.runs import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few get here)
 
     return show_status(record.status, find_running(store, thread))
 
@@ -480,7 +477,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
-        from uwf_git.commands.agent_run.running import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+        from uwf_git.commands.agent_run.runs import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"

@@ -16,21 +16,24 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import OutputFile, open_left_file
 from uwf_git.agents.run_files import STDERR
-from uwf_git.commands.agent_run.activity import list_possibly_active
-from uwf_git.commands.agent_run.mask import Secrets, read_secrets
-from uwf_git.commands.agent_run.running import is_any_at_work
-from uwf_git.commands.agent_run.runs import find_player
-from uwf_git.commands.inspect.step_view import get_text, view_attempt
-from uwf_git.commands.split.family import Family, list_present_descendants, name_branch
+from uwf_git.commands.agent_run.run_checks import Secrets, read_secrets
+from uwf_git.commands.agent_run.runs import find_player, is_any_at_work
+from uwf_git.commands.family import Family, list_present_descendants, name_branch
+from uwf_git.commands.inspect.show import get_text, view_attempt
 from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import without_colours
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import RunDir, get_run_dir, has_runs, log_path
-from uwf_git.store.threads.lock import find_driver
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
+from uwf_git.store.threads.local_files import (
+    RunDir,
+    find_driver,
+    get_run_dir,
+    has_runs,
+    list_possibly_active,
+    log_path,
+)
 
 # Read a file that another process appends to, without blocking.
 #

@@ -13,9 +13,14 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_last_output_ms
-from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
-from uwf_git.commands.agent_run.running import Running, find_running, list_running
-from uwf_git.commands.agent_run.runs import ReportedUsage, read_begun_turn
+from uwf_git.commands.agent_run.runs import (
+    ReportedUsage,
+    Running,
+    find_running,
+    list_running,
+    read_begun_turn,
+)
+from uwf_git.commands.family import Family, list_present_descendants
 from uwf_git.commands.inspect.list import (
     DAMAGED,
     IN_GROUP,
@@ -30,18 +35,16 @@ from uwf_git.commands.inspect.list import (
 )
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
 from uwf_git.commands.inspect.story import Mask, make_mask, mask_json
-from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.errors import BadUsage, StoreDamaged
-from uwf_git.model.event_folds import first_line
 from uwf_git.model.limits import find_cost
-from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
+from uwf_git.model.names import Oid, ThreadId, is_thread_id, read_time_ms
+from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, ThreadState, add_usage
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
-from uwf_git.store.threads.local_files import RunDir
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.local_files import RUNNING, RunDir, list_possibly_active
 from uwf_git.store.threads.watch import RefWatch, Tips
 from uwf_git.store.workflows import list_names
 

@@ -1,32 +1,115 @@
 """`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat, takewhile, zip_longest
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.list import name_damage, walk_threads
-from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.commands.inspect.show import Commands, get_text
 from uwf_git.commands.inspect.story import Entry, StoryReader, Telling, count_failed
-from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
+from uwf_git.engine.diff import ValuePath, align, diff_texts, diff_values, render_path
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
-from uwf_git.engine.text_search import find_in, walk_texts
-from uwf_git.errors import StoreDamaged
+from uwf_git.engine.masking import MASK, mask
+from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.builtin import START, STEP, find_reference
-from uwf_git.model.event_folds import count_attempts, count_steps, describe_files, first_line
+from uwf_git.model.event_folds import count_attempts, count_steps, describe_files
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.text import cut, render_duration, render_time
+from uwf_git.model.text import cut, first_line, render_duration, render_time
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
-from uwf_git.store.threads.history import find_tip, read_trunk, walk_history
-from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
+from uwf_git.store.threads.history import (
+    Snapshot,
+    check_type,
+    find_tip,
+    read_snapshot,
+    read_trunk,
+    walk_history,
+)
+
+# Text search in JSON values: patterns, places, one-line excerpts that are masked before cut.
+
+_BEFORE, _AFTER = 40, 80
+_ELLIPSIS = "…"
+
+
+def _bad_pattern(text: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{text[:60]!r} cannot be searched for: {problem}",
+        code="bad-pattern",
+        hint="without --regex every character stands for itself",
+        pattern=text[:60],
+    )
+
+
+class Found(NamedTuple):
+    excerpt: str
+    """The first match and the text around it."""
+
+    hits: int
+
+
+def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Pattern[str]:
+    """Compile *text*; in a regular expression ^ and $ match at line ends."""
+    if not text:
+        raise _bad_pattern(text, "it is empty")
+    flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
+    try:
+        with warnings.catch_warnings():
+            # Warnings about what later versions of Python will read differently.
+            warnings.simplefilter("ignore")
+            return re.compile(text if is_regex else re.escape(text), flags)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _bad_pattern(text, str(error) or type(error).__name__) from error
+
+
+def find_in(pattern: re.Pattern[str], text: str, secrets: Sequence[str] = ()) -> Found | None:
+    """Find *pattern* in *text*; None if it does not match. Empty matches do not count."""
+    spans = _spans(pattern, text)
+    first = next(spans, None)
+    if first is None:
+        return None
+    hits = 1 + sum(1 for _span in spans)
+    masked = mask(text, secrets)
+    if masked != text:
+        # A match within a secret is not shown.
+        first = next(_spans(pattern, masked), None)
+    return Found(MASK if first is None else _excerpt(masked, first), hits)
+
+
+def walk_texts(value: Any) -> Iterator[tuple[ValuePath, str]]:
+    """Yield the texts and numbers in a JSON value, with their paths, in its order."""
+    waiting: list[tuple[ValuePath, Any]] = [((), value)]
+    while waiting:
+        path, each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += [((*path, key), each[key]) for key in reversed(each)]
+        elif isinstance(each, list):
+            waiting += [((*path, at), each[at]) for at in reversed(range(len(each)))]
+        elif isinstance(each, str):
+            yield path, each
+        elif isinstance(each, int | float) and not isinstance(each, bool):
+            yield path, json.dumps(each)
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in pattern.finditer(text) if match[0])
+
+
+def _excerpt(text: str, span: tuple[int, int]) -> str:
+    start = max(span[0] - _BEFORE, 0)
+    end = min(max(span[0] + _AFTER, min(span[1], span[0] + 2 * _AFTER)), len(text))
+    line = " ".join(text[start:end].split())
+    return f"{_ELLIPSIS if start else ''}{line}{_ELLIPSIS if end < len(text) else ''}"
+
 
 _LONGEST_TITLE = 100
 

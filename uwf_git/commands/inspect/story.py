@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
-from uwf_git.commands.split.commits import find_container, label_branch
+from uwf_git.commands.inspect.show import Commands, get_command, get_text
+from uwf_git.commands.split import find_container, label_branch
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.engine.diff import diff_texts, diff_values, render_path
 from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
@@ -16,14 +16,12 @@ from uwf_git.errors import UwfError
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, TEXT, find_reference
 from uwf_git.model.event_rules import STEPS, signal_of
 from uwf_git.model.limits import count_tokens, find_cost, render_limit
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Split
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+from uwf_git.store.threads.history import Snapshot, get_typed, read_snapshot, walk_history
 
 # Texts of a thread as reports show them: keys masked, long ones cut, and how git prints the
 # whole.

@@ -8,11 +8,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
-from uwf_git.agents.reply import BadJson, parse_strict_json
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES, BadJson, parse_strict_json
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.commands.inspect.step_view import view_step
+from uwf_git.commands.inspect.show import view_step
 from uwf_git.commands.mcp.server import McpPlace
 from uwf_git.commands.turn.turn import find_reply_problem
 from uwf_git.engine.prompt import SchemaWords
@@ -20,10 +19,9 @@ from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
 from uwf_git.model.text import render_time
 from uwf_git.model.thread import ENDED
-from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.durable import replace_file
 from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot, walk_history
 
 SUBMITTED = "submitted.json"
 

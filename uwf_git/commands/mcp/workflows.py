@@ -10,30 +10,30 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.admin.config import CHAT_ANSWERS
+from uwf_git.commands.admin import CHAT_ANSWERS
 from uwf_git.commands.after import follow_up
-from uwf_git.commands.agent_run.running import THREAD_VARIABLE, is_any_at_work
-from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
-from uwf_git.commands.drive.background import (
+from uwf_git.commands.agent_run.runs import THREAD_VARIABLE, is_any_at_work
+from uwf_git.commands.background import (
     StillAtWork,
     WaitRequest,
     start_thread_driver,
     wait_for_threads,
 )
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.answer import (
+    PersonAnswer,
+    answer_thread,
+    kill_thread,
+    pause_thread,
+    read_question,
+    resume_thread,
+    retry_thread,
+)
+from uwf_git.commands.family import Family, walk_descendants
 from uwf_git.commands.inspect.context import find_wait, view_question
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import (
-    Here,
-    StartRequest,
-    check_agents,
-    find_startable,
-    list_startable,
-    start_thread,
-)
 from uwf_git.commands.mcp.calls import (
     Question,
     as_json,
@@ -57,18 +57,25 @@ from uwf_git.commands.mcp.server import (
     Tasks,
     describe_object,
 )
-from uwf_git.commands.split.family import Family, walk_descendants
+from uwf_git.commands.start import (
+    Here,
+    StartRequest,
+    check_agents,
+    find_startable,
+    list_startable,
+    start_thread,
+)
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import check_asked, find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.errors import Conflict, Refused
-from uwf_git.model.event_folds import first_line
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head, resolve_thread
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 
 # Programs give up on a call after 60 seconds.
 _LONGEST_WAIT_S = 50

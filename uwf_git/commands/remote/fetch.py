@@ -21,13 +21,12 @@ from uwf_git.commands.remote.reconcile import (
 from uwf_git.commands.verify.history import Finding, heads_of_store, list_beginnings
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.store.disk.durable import sync_directories, sync_folder
-from uwf_git.store.git.config import set_config
+from uwf_git.store.durable import sync_directories, sync_folder
+from uwf_git.store.git.config import refuse_mirror, set_config
 from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs import Refs
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
     Incoming,
@@ -35,7 +34,6 @@ from uwf_git.store.remotes.incoming import (
     read_fetch_limits,
     receive_objects,
 )
-from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import (
     Remote,
     SharedRefs,
@@ -53,7 +51,7 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import Access, fetch_pack
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.threads.lock import has_lock_file, lock_thread
+from uwf_git.store.threads.local_files import has_lock_file, lock_thread
 from uwf_git.store.workflows import WORKFLOWS, list_names
 
 # Check fetched threads and workflows before their objects are in the store, and drop the bad

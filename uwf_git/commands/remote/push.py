@@ -10,8 +10,8 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.receive.receive import check_received
-from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.receive import check_received
+from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import (
     FELL_WITH_OTHERS,
     REF_MOVED,
@@ -27,13 +27,11 @@ from uwf_git.commands.remote.push_plan import (
 )
 from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
-from uwf_git.git_environment import without_local_variables
-from uwf_git.store.gc.tidy import unite_packs
-from uwf_git.store.git.config import BadConfig, shared_umask
+from uwf_git.model.names import Oid
+from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
 from uwf_git.store.objects.commit import Needed, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef, list_refs
+from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (
     PackParcel,
     Parcel,
@@ -41,7 +39,6 @@ from uwf_git.store.remotes.incoming import (
     copy_objects,
     receive_objects,
 )
-from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import (
     CLAIMS,
     Remote,
@@ -57,6 +54,8 @@ from uwf_git.store.remotes.remotes import (
 from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.tidy import unite_packs
+from uwf_git.surroundings import without_local_variables
 
 _MOST_NAMED = 5
 _LONGEST_OUTPUT = 500

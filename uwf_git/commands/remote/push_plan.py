@@ -7,12 +7,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
 from uwf_git.errors import Refused, StoreDamaged, name_some
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.git.config import list_mirrors, refuse_mirror
 from uwf_git.store.objects.commit import BadMessage, is_descendant, read_commit
 from uwf_git.store.objects.objects import ObjectStore, has_object
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import PushReport
-from uwf_git.store.remotes.mirror import list_mirrors, refuse_mirror
 from uwf_git.store.remotes.remotes import (
     Remote,
     SharedRefs,
@@ -27,9 +26,8 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import find_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import read_snapshot, walk_history
 from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.snapshot import read_snapshot
 
 # `uwf remote list|add|remove|repair`: the repositories that this store shares with.
 

@@ -19,24 +19,22 @@ from typing import Literal, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import LimitedRunDied, LimitHit, RunLimits, run_limited
 from uwf_git.commands.agent_run.runs import check_nothing_runs, forget_run, is_finished
-from uwf_git.commands.split.family import STRANGER_HINT, Strangers
+from uwf_git.commands.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.history import Finding, KnownHeads, heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.errors import Conflict, StoreDamaged
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, is_descendant, read_commit
 from uwf_git.store.objects.objects import has_object
-from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import bytes_to_check, read_receive_limits
 from uwf_git.store.remotes.remotes import Remote, Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
-from uwf_git.store.threads.local_files import forget_workdir, get_run_dir
-from uwf_git.store.threads.lock import forget_lock
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.local_files import forget_lock, forget_workdir, get_run_dir
 from uwf_git.store.workflows import WORKFLOWS, list_names
 
 # Check what a remote sent, in a child process with limits, before its objects are in the store.

@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 from uwf_git.agents.run_files import RunDirUnusable
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import leave_unchecked
+from uwf_git.commands.agent_run.run_checks import (
+    Secrets,
+    agent_environ,
+    leave_unchecked,
+    read_secrets,
+)
 from uwf_git.commands.agent_run.runs import (
     BegunTurn,
     PlayedHere,
@@ -21,14 +26,13 @@ from uwf_git.commands.agent_run.runs import (
     read_state,
 )
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.family import find_isolation, find_owner
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.branches import ThreadNotActive, find_source, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
-from uwf_git.commands.turn.limits import Spending, read_spending
+from uwf_git.commands.turn.limits import Spending, read_keep_rules, read_retry, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
-from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import (
     KIND,
     Played,
@@ -39,31 +43,120 @@ from uwf_git.commands.turn.turn import (
     check_reply,
     read_input_files,
 )
+from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.debug_log import debug
+from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import UwfError, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import CONTROLS
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
-from uwf_git.project_paths import is_in_repository
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, archive_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir, forget_workdir, get_run_dir
-from uwf_git.store.threads.lock import (
+from uwf_git.store.threads.history import (
+    Snapshot,
+    build_next,
+    get_typed,
+    get_workflow,
+    read_snapshot,
+    read_standing,
+    record_next,
+    walk_history,
+)
+from uwf_git.store.threads.local_files import (
+    SLOW_TO_RECORD,
+    UNRECORDED,
     find_kill_request,
+    find_workdir,
     forget_kill_request,
     forget_lock,
+    forget_workdir,
+    get_run_dir,
     is_being_stopped,
     lock_stop,
+    note_once,
     write_kill_request,
 )
-from uwf_git.store.threads.record import build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot, get_typed, get_workflow, read_snapshot
+from uwf_git.surroundings import is_in_repository
+
+# The files of the project before and after a turn, recorded in the chain of its thread.
+#
+# What was there before is noted beside the run, so that whoever records the turn of a dead engine
+# finds it. Recording fails no turn.
+
+_SLOW_S = 1.0
+
+
+def record_before(turn: Turn) -> None:
+    """Record the files before *turn*, and note their commit beside its run."""
+    with _warned(turn):
+        chain = _find_chain(turn)
+        if chain is not None:
+            turn.run_dir.write("before", _record(turn, chain, "before"))
+
+
+def find_range(turn: Turn, before: str | None) -> str | None:
+    """Return the commits of the files *before* and after *turn*; None if it changed none.
+
+    A person's turn has no *before*: it began with the thread's newest record; without one, nobody
+    knows how the files were.
+    """
+    after = None
+    with _warned(turn):
+        chain = _find_chain(turn)
+        if chain is not None and before is None:
+            tip = chain.read_tips()[1]
+            before = None if tip is None else tip.commit
+        if chain is not None and before is not None:
+            after = _record(turn, chain, "after", since=before)
+    return None if after in {None, before} else f"{before}..{after}"
+
+
+def _record(turn: Turn, chain: Chain, when: str, *, since: str | None = None) -> str:
+    """Return the commit of the files as they are."""
+    title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
+    secrets = read_secrets(turn.run_dir, agent_environ(turn))
+    began, worked = time.monotonic(), _read_work_s()
+    commit = chain.record(title, turn.started_after, judge_by(secrets), since=since)
+    took = time.monotonic() - began
+    # On a busy machine all takes long, and nothing is to be said of the project.
+    if min(took, 2 * (_read_work_s() - worked)) > _SLOW_S:
+        note_once(turn.store, SLOW_TO_RECORD, turn.thread, f"{took:.1f} s".encode())
+    return commit
+
+
+def _read_work_s() -> float:
+    """Return the processor time of this process and of the gits that it has run."""
+    return sum(os.times()[:4])
+
+
+def _find_chain(turn: Turn) -> Chain | None:
+    """Return where the files of *turn* are recorded; None if they are not."""
+    if not turn.store.config.get_flag(RECORD_FILES, default=True):
+        return None
+    return find_chain(turn.store, turn.thread, turn.environ)
+
+
+def judge_by(secrets: Secrets) -> HasKey:
+    if not secrets.known and secrets.others is None:
+        return None
+    return lambda content: mask_bytes(content, secrets.find_in(content)) != content
+
+
+@contextmanager
+def _warned(turn: Turn) -> Iterator[None]:
+    """Let no failure of recording fail the turn; note the first of a thread for a warning."""
+    try:
+        yield
+    except (UwfError, OSError, ValueError) as error:
+        debug("F8MT4QXK", "files not recorded", thread=turn.thread, error=str(error))
+        with suppress(OSError):
+            reason = str(error).encode(errors="replace")
+            note_once(turn.store, UNRECORDED, turn.thread, reason)
+
 
 # End a thread: its last commit, then its move to the archive, then its local files.
 #
@@ -154,8 +247,6 @@ def play_turn(turn: Turn, play: Player) -> Played:
 def play_recorded(turn: Turn, play: Player) -> Played:
     """Play *turn* as ``play_turn``, and record the files of its project before and after it."""
     if is_in_repository(turn.workdir):
-        from uwf_git.commands.step.turn_files import record_before  # noqa: PLC0415 (start-up time)
-
         record_before(turn)
     return with_files(turn, play_turn(turn, play))
 
@@ -165,8 +256,6 @@ def with_files(turn: Turn, played: Played) -> Played:
     before = turn.run_dir.read("before") if is_in_repository(turn.workdir) else ""
     if not before:
         return played
-    from uwf_git.commands.step.turn_files import find_range  # noqa: PLC0415 (start-up time)
-
     return played._replace(files=find_range(turn, before))
 
 

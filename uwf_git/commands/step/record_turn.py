@@ -4,13 +4,12 @@ import base64
 import shlex
 from typing import Any
 
-from uwf_git.agents.command_line import ProgramMissing, agent_name
-from uwf_git.agents.reply import AgentReply
+from uwf_git.agents.command_line import AgentReply, ProgramMissing, agent_name
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.turn.bind_roles import tell_adapter
+from uwf_git.commands.turn.choose_agent import tell_adapter
+from uwf_git.commands.turn.limits import find_work_retries
 from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
-from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
     MOST_REPLY_BYTES,
@@ -26,17 +25,25 @@ from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT, ATTEMPT, BYTES, STEP, TEXT, TRACE, reference
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import CONTROLS
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import Event, Status, drop_unfit
-from uwf_git.store.git.identity import agent_identity
-from uwf_git.store.oid import Oid
+from uwf_git.store.git.program import agent_identity
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
-from uwf_git.store.threads.history import preserve_commit, walk_history
-from uwf_git.store.threads.lock import find_kill_request, is_being_stopped
-from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot, get_role, get_workflow, read_snapshot
+from uwf_git.store.threads.history import (
+    NewCommit,
+    Snapshot,
+    build_next,
+    get_role,
+    get_workflow,
+    preserve_commit,
+    read_snapshot,
+    read_standing,
+    record_next,
+    walk_history,
+)
+from uwf_git.store.threads.local_files import find_kill_request, is_being_stopped
 
 # Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.
 #

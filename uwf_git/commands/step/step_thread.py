@@ -11,9 +11,17 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import check_cancelled, run_at_once
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.step_view import view_failure
+from uwf_git.commands.family import (
+    Branch,
+    Strangers,
+    find_ends,
+    list_branches,
+    strange_branch,
+    walk_descendants,
+)
+from uwf_git.commands.inspect.show import view_failure
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.commits import (
+from uwf_git.commands.split import (
     Derived,
     draft_join,
     draft_split,
@@ -21,14 +29,6 @@ from uwf_git.commands.split.commits import (
     find_split,
     plan_split,
     read_split,
-)
-from uwf_git.commands.split.family import (
-    Branch,
-    Strangers,
-    find_ends,
-    list_branches,
-    strange_branch,
-    walk_descendants,
 )
 from uwf_git.commands.step.ending import (
     end_by_kill,
@@ -44,7 +44,6 @@ from uwf_git.commands.step.ending import (
     with_files,
 )
 from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
-from uwf_git.commands.turn.bind_roles import check_next, check_roles
 from uwf_git.commands.turn.branches import (
     BranchHeld,
     ThreadNotActive,
@@ -60,7 +59,14 @@ from uwf_git.commands.turn.branches import (
     read_active,
     share_workdir,
 )
-from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
+from uwf_git.commands.turn.choose_agent import (
+    Choice,
+    check_next,
+    check_roles,
+    choose_agent,
+    choose_checks,
+    is_person,
+)
 from uwf_git.commands.turn.flow import ask_container
 from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_next_move
@@ -75,8 +81,8 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import END
-from uwf_git.store.disk.locks import LockingUnsupported
-from uwf_git.store.gc.packing import has_many_packs
+from uwf_git.store.locks import LockingUnsupported
+from uwf_git.store.packing import has_many_packs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,
@@ -86,8 +92,14 @@ from uwf_git.store.threads.heads import (
     get_head,
     parse_thread_id,
 )
-from uwf_git.store.threads.history import find_tip, walk_trunks
-from uwf_git.store.threads.lock import (
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_tip,
+    get_workflow,
+    read_snapshot,
+    walk_trunks,
+)
+from uwf_git.store.threads.local_files import (
     ThreadBusy,
     check_not_stopped,
     find_driver,
@@ -95,7 +107,6 @@ from uwf_git.store.threads.lock import (
     is_being_stopped,
     lock_thread,
 )
-from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 from uwf_git.store.trust import trust_agents
 
 # Branches of a thread as its steps see them: settle what holds them, end them, join them.
@@ -328,7 +339,7 @@ def _unite(store: Store) -> None:
     # On an error whoever follows tries again.
     with suppress(OSError, LockingUnsupported):
         if has_many_packs(store.path):
-            from uwf_git.store.gc.tidy import unite_packs  # noqa: PLC0415 (once in some steps)
+            from uwf_git.store.tidy import unite_packs  # noqa: PLC0415 (once in some steps)
 
             unite_packs(store)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_ending, read_split
-from uwf_git.commands.split.family import find_ends, find_owner
+from uwf_git.commands.family import find_ends, find_owner
+from uwf_git.commands.split import Ending, ReadSplit, find_split, plan_ending, read_split
 from uwf_git.commands.turn.next_move import NextMove, advise, decide_next, find_steered
 from uwf_git.commands.turn.turn import (
     choose_workdir,
@@ -17,9 +17,8 @@ from uwf_git.commands.turn.turn import (
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
-from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId
-from uwf_git.model.text import render_time
+from uwf_git.model.text import first_line, render_time
 from uwf_git.model.thread import ENDED, Status, ThreadState
 from uwf_git.model.workflow import END
 from uwf_git.store.store import Store
@@ -31,10 +30,15 @@ from uwf_git.store.threads.heads import (
     get_head,
     resolve_head,
 )
-from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
-from uwf_git.store.threads.lock import is_being_stopped
-from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_tip,
+    get_workflow,
+    read_snapshot,
+    read_trunk,
+    walk_trunks,
+)
+from uwf_git.store.threads.local_files import find_workdir, is_being_stopped, set_workdir
 
 # An active thread, and the errors if it cannot be stepped or steered.
 

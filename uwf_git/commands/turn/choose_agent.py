@@ -1,21 +1,38 @@
 """Choose what plays a step: the agent, and the checks of its role."""
 
 import json
+import os
+import re
 import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import agent_name
-from uwf_git.commands.turn.bind_roles import TypedAgent, lay_over, leave_kept, read_typed
-from uwf_git.commands.turn.next_move import CONFIG_NAME, PERSON
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    agent_name,
+    build_search_path,
+    resolve_program,
+    split_command,
+)
+from uwf_git.commands.turn.next_move import CONFIG_NAME, KEPT_PROGRAMS, PERSON
 from uwf_git.debug_log import debug
-from uwf_git.errors import Refused
-from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.names import ThreadId
+from uwf_git.errors import Refused, name_some
+from uwf_git.model.builtin import AGENT_CONFIG, find_reference
+from uwf_git.model.event_folds import merge_patch
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import describe_check
+from uwf_git.model.workflow import (
+    END,
+    Workflow,
+    describe_check,
+    parse_flow_node,
+    parse_role,
+    parse_workflow,
+)
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import Snapshot, get_role, get_typed, get_workflow
+from uwf_git.store.threads.history import Snapshot, get_role, get_typed, get_workflow
 from uwf_git.store.trust import (
     agent_text,
     find_meant_files,
@@ -24,6 +41,468 @@ from uwf_git.store.trust import (
     list_formerly_trusted,
 )
 from uwf_git.store.workflows import is_shipped_agent
+from uwf_git.surroundings import find_above
+
+# Bind roles to agents: what is typed, what the workflow says, the configured one.
+
+# The agents with an adapter, and which of their programs are installed.
+#
+# A test compares the table with the adapters. Programs are only asked for their version.
+
+_VERSION = re.compile(rb"\d+(?:\.\d+)+[\w.+-]*")
+_VERSION_TIMEOUT_S = 10.0
+_VERSION_BYTES = 8192
+
+
+class KnownAgent(NamedTuple):
+    command: str
+    """The adapter's command, as a role is bound to it; a person has none."""
+
+    about: str
+    programs: tuple[str, ...] = ()
+    """The program's names, the likeliest first; empty: the adapter needs no program."""
+
+    install: str = ""
+
+    example: str | None = None
+    """An example call, if the command needs arguments."""
+
+
+KNOWN: tuple[KnownAgent, ...] = (
+    KnownAgent(
+        "uwf-claude", "Claude Code", ("claude",), "npm install -g @anthropic-ai/claude-code"
+    ),
+    KnownAgent("uwf-codex", "OpenAI Codex", ("codex",), "npm install -g @openai/codex"),
+    KnownAgent("uwf-gemini", "Gemini CLI", ("gemini",), "npm install -g @google/gemini-cli"),
+    KnownAgent("uwf-opencode", "opencode", ("opencode",), "npm install -g opencode-ai"),
+    KnownAgent(
+        "uwf-copilot",
+        "GitHub Copilot CLI",
+        ("copilot", "copilot-linux-x64"),
+        "npm install -g @github/copilot",
+    ),
+    KnownAgent("uwf-qwen", "Qwen Code", ("qwen",), "npm install -g @qwen-code/qwen-code"),
+    KnownAgent(
+        "uwf-cursor",
+        "Cursor CLI",
+        ("cursor-agent", "agent"),
+        "curl https://cursor.com/install -fsS | bash",
+    ),
+    KnownAgent("uwf-goose", "goose", ("goose",), "see https://goose-docs.ai"),
+    KnownAgent("uwf-hermes", "Hermes Agent", ("hermes",), "pipx install hermes-agent"),
+    KnownAgent("uwf-aider", "aider", ("aider",), "pipx install aider-chat"),
+    KnownAgent("uwf-llm", "one call of a model, by its endpoint"),
+    KnownAgent("uwf-react", "a model with tools, by its endpoint"),
+    KnownAgent(
+        "uwf-acp", "any agent of the Agent Client Protocol", example="uwf-acp 'gemini --acp'"
+    ),
+    KnownAgent("uwf-cli", "any command: prompt in, text out", example="uwf-cli 'my-tool --ask'"),
+    KnownAgent(PERSON, "a person; the thread waits for `uwf thread answer`"),
+    KnownAgent("uwf-human", "a person at the terminal"),
+    KnownAgent("uwf-shell", "a shell command", example="uwf-shell 'make test'"),
+    KnownAgent("uwf-mock", "a script, for trying workflows out", example="uwf-mock script.yaml"),
+)
+
+
+class FoundAgent(NamedTuple):
+    agent: KnownAgent
+    path: str | None
+    """The path of its program; None: not installed, or not needed."""
+
+    version: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it can play a role here."""
+        return self.path is not None or not self.agent.programs
+
+
+def find_agents(environ: Mapping[str, str], *, with_versions: bool) -> list[FoundAgent]:
+    """Return every known agent with the path of its program, in the table's order."""
+    found = [FoundAgent(agent, _find_program(agent, environ)) for agent in KNOWN]
+    if not with_versions:
+        return found
+    # Node.js starts slowly, so ask in parallel. Imported only for versions.
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (see above)
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        versions = pool.map(lambda each: _read_version(each.path, environ), found)
+        return [
+            each._replace(version=version) for each, version in zip(found, versions, strict=True)
+        ]
+
+
+def name_agent(text: str) -> str:
+    """Return the command that *text* means: ``claude`` is ``uwf-claude``, but ``human`` stays."""
+    front = f"uwf-{split_command(text)[0]}"
+    if text.strip() == PERSON:
+        return PERSON
+    if any(agent.command == front for agent in KNOWN):
+        return f"uwf-{text.lstrip()}"
+    return text
+
+
+def tell_adapter(command: str) -> str | None:
+    """Return a hint if *command* is a known program instead of its adapter; else None."""
+    meant = name_agent(command)
+    if meant == command:
+        return None
+    program = command.split(maxsplit=1)[0]
+    return f"{program} has an adapter, which plays roles: `--agent {shlex.quote(meant)}`"
+
+
+def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
+    path = build_search_path(environ.get("PATH", os.defpath))
+    for name in agent.programs:
+        try:
+            return resolve_program(name, path=path, workdir=os.sep)
+        except ProgramMissing:
+            continue
+    return None
+
+
+def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
+    if path is None:
+        return None
+    from uwf_git.agents.process import ToolRequest, run_tool  # noqa: PLC0415 (few ask for versions)
+
+    request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
+    try:
+        ran = run_tool(request, on_output=lambda _: None)
+    except (OSError, ValueError):
+        return None
+    version = _VERSION.search(ran.head + ran.tail)
+    return version[0].decode() if version and ran.exit_code == 0 else None
+
+
+# Agents that are typed: ``[ROLE=]CMD``, or ``[ROLE=]{…}`` with the settings of an agent.
+#
+# Source: seed 001 (``env``, ``timeout``).
+
+_ROLE_WORD = re.compile(r"[^\s/=\"'\\]+")
+_BEGINS_SETTINGS = "{"
+
+_Payload = dict[str, Any]
+
+
+def no_such_role(role: str, workflow: Workflow) -> Refused:
+    """Say that `--agent ROLE=CMD` names a role that the workflow does not have."""
+    return Refused(
+        f"workflow {workflow.name} has no role {role}",
+        code="no-such-role",
+        hint=f"its roles are {', '.join(workflow.roles)}",
+        role=role,
+        roles=list(workflow.roles),
+    )
+
+
+class TypedAgent(NamedTuple):
+    """One value of ``--agent``."""
+
+    role: str | None
+    """The role that it names; None: it is for every role."""
+
+    settings: _Payload
+    """A JSON merge patch of an AgentConfig payload."""
+
+    def is_for(self, role: str) -> bool:
+        return self.role is None or self.role == role
+
+
+def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
+    """Read values of ``--agent``; those for every role come first, so that others override them."""
+    typed = [_read(text, workflow) for text in texts]
+    return sorted(typed, key=lambda each: each.role or "")
+
+
+def leave_kept(
+    workflow: Workflow, role: str, bound: _Payload | None, typed: list[TypedAgent]
+) -> list[TypedAgent]:
+    """Return *typed* without commands for every role if *role* has people or checks, on purpose.
+
+    *bound* is the agent that the role has; the workflow's default agent is nobody's purpose.
+    """
+    is_default = bound == workflow.default_agent and role not in workflow.agent_overrides
+    if bound is None or is_default or agent_name(bound["command"]) not in KEPT_PROGRAMS:
+        return typed
+    return [each for each in typed if each.role is not None or "command" not in each.settings]
+
+
+def check_next(
+    thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, following: Collection[str]
+) -> None:
+    """Check that the values of ``--agent`` name roles of *following*, whose turn it is."""
+    for each in read_typed(workflow, texts):
+        named, role = each.role, name_some(list(dict.fromkeys(following)))
+        if named is not None and not any(map(each.is_for, following)):
+            turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
+            raise Refused(
+                f"role {named} is not next in thread {thread}: {turn}",
+                code="role-not-next",
+                hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` "
+                f"has it for every turn of {named} in that run, and `uwf thread amend` from now on",
+                thread=thread,
+                role=named,
+                next=None if role == END else role,
+            )
+
+
+def lay_over(
+    role: str, base: _Payload | None, typed: Iterable[TypedAgent], *, may_run: bool, keeps: bool
+) -> tuple[_Payload, bool]:
+    """Lay what was *typed* for *role*, in this order, over its agent *base*.
+
+    Also return whether the command and the environment were typed, or belong to an agent that may
+    run here.
+
+    A command replaces all of *base*, unless *keeps*; settings change it. *may_run*: *base* may run
+    in this store.
+    """
+    agent, own = base or {}, (base or {}) if may_run else {}
+    for each in typed:
+        if "command" in each.settings and not keeps:
+            agent, own = {}, {}
+        agent, own = _apply(agent, each.settings), _apply(own, each.settings)
+    if "command" not in agent:
+        raise Refused(
+            f"role {role} has no agent, and the settings for it name no command",
+            code="command-unnamed",
+            hint=f"""name one: --agent '{role}={{"command": "CMD", …}}'""",
+            role=role,
+        )
+    # An environment can make a harmless command harmful.
+    return agent, all(agent.get(part) == own.get(part) for part in ("command", "env"))
+
+
+def _apply(agent: _Payload, settings: _Payload) -> _Payload:
+    changed: _Payload = merge_patch(agent, settings)
+    if not changed.get("env", True):
+        # An agent has one name, whether its last variable was removed or it never had any.
+        del changed["env"]
+    return changed
+
+
+def _read(text: str, workflow: Workflow) -> TypedAgent:
+    role, agent = _split_role(text, workflow)
+    if not agent.lstrip().startswith(_BEGINS_SETTINGS):
+        split_command(agent)
+        return TypedAgent(role, {"command": agent})
+    from uwf_git.model.definition.roles import read_agent_settings  # noqa: PLC0415 (PyYAML: 30 ms, and few type settings)
+
+    name = "--agent" if role is None else f"--agent {role}"
+    return TypedAgent(role, read_agent_settings(agent, name=name))
+
+
+def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
+    """Read ``ROLE=CMD`` or ``CMD``; a command may contain ``=`` as well."""
+    word, equals, command = text.partition("=")
+    if not equals or text.lstrip().startswith(_BEGINS_SETTINGS):
+        return None, text
+    if word in workflow.roles:
+        return word, command
+    if _ROLE_WORD.fullmatch(word):
+        # No command begins like this (only a shell reads NAME=VALUE first): a role was meant.
+        raise no_such_role(word, workflow)
+    return None, text
+
+
+# Bind roles to agents: `--agent`, the workflow's overrides, its default, the configured one.
+
+
+class Bound(NamedTuple):
+    agents: dict[str, dict[str, Any]]
+
+    typed: list[dict[str, Any]]
+    """The agents that the user typed or configured, so that they may run here."""
+
+    left: tuple[str, ...] = ()
+
+
+def bind_roles(
+    store: Store,
+    workflow: Workflow,
+    *,
+    typed: Iterable[str] = (),
+    default: str | None = None,
+    directory: str | None = None,
+) -> Bound:
+    """Return the agents of *workflow*'s roles: *typed*, else *default*, else configured."""
+    command = default or store.config.get(CONFIG_NAME)
+    configured = {"command": command} if command else None
+    workflow = workflow._replace(default_agent=workflow.default_agent or configured)
+    binding = dict.fromkeys(workflow.roles, workflow.default_agent)
+    binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
+    bases = {role: agent for role, agent in binding.items() if agent is not None}
+    is_own = bool(default) or not is_set_by_store(store, CONFIG_NAME)
+
+    def may_run(agent: dict[str, Any]) -> bool:
+        return (is_own and agent == configured) or is_trusted(store, agent, directory)
+
+    said = bind_typed(workflow, typed, find_base=bases.get, may_run=may_run)
+    agents = bases | said.agents
+    if configured and configured in agents.values():
+        split_command(configured["command"])
+        # What the store's own config names runs only if it is trusted already.
+        if is_own:
+            said.typed.append(configured)
+    bound = {role: agents[role] for role in workflow.roles if role in agents}
+    return Bound(bound, said.typed, said.left)
+
+
+def bind_typed(
+    workflow: Workflow,
+    typed: Iterable[str],
+    *,
+    find_base: Callable[[str], dict[str, Any] | None],
+    may_run: Callable[[dict[str, Any]], bool],
+    keeps: bool = False,
+) -> Bound:
+    """Return the agents of the roles for which an agent was typed, over those of *find_base*.
+
+    *may_run* says which bases may run here. *keeps* is as in ``lay_over``. A command for every role
+    leaves roles that are bound to a person, or to a check.
+    """
+    asked = read_typed(workflow, typed)
+    agents: dict[str, dict[str, Any]] = {}
+    said: list[dict[str, Any]] = []
+    left: list[str] = []
+    for role in workflow.roles:
+        meant = [each for each in asked if each.is_for(role)]
+        base = find_base(role)
+        mine = leave_kept(workflow, role, base, meant)
+        if mine != meant and not any(each.role == role for each in mine):
+            left.append(role)
+        if not mine:
+            continue
+        is_fit = base is None or may_run(base)
+        agents[role], is_own = lay_over(role, base, mine, may_run=is_fit, keeps=keeps)
+        if is_own and agents[role] not in said:
+            said.append(agents[role])
+    return Bound(agents, said, tuple(left))
+
+
+# The roles that a thread and its branches may come to: its workflow's, and of those in it.
+
+
+def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
+    """Return *workflow* with the agents' roles of workflows in its *closure* as well as its own."""
+    return _unite_played(workflow, {node.hash: node for node in closure}.__getitem__)
+
+
+def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()) -> Workflow:
+    """Return *workflow* with the roles that need agents, by nodes of *new* or of *snapshot*."""
+    made = {node.hash: node for node in new}
+    return _unite_played(workflow, lambda name: made.get(name) or snapshot.get_node(name))
+
+
+def _unite_played(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Workflow:
+    roles: dict[str, NodeHash] = {}
+    overrides: dict[str, dict[str, Any]] = {}
+    for each in walk_used(workflow, read):
+        # The default agent of the outer workflow is everybody's.
+        default = None if each is workflow else each.default_agent
+        for role, name in each.roles.items():
+            if role in roles or parse_role(read(name)).workflow is not None:
+                continue
+            roles[role] = name
+            own = each.agent_overrides.get(role, default)
+            if own is not None:
+                overrides[role] = own
+    return workflow._replace(roles=roles, agent_overrides=overrides)
+
+
+def walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
+    """Yield *workflow* and each workflow in it, by the nodes that *read* returns."""
+    seen = {workflow.hash}
+    waiting = [workflow]
+    for each in waiting:
+        yield each
+        used = [parse_role(read(role)).workflow for role in each.roles.values()]
+        if each.flow is not None:
+            places = parse_flow_node(read(each.flow)).nodes.values()
+            used += [find_reference(node.fields.get("workflow")) for node in places]
+        for name in used:
+            if name is not None and name not in seen:
+                seen.add(name)
+                waiting.append(parse_workflow(read(name)))
+
+
+def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:
+    """Check that *until* and ``--agent`` name roles of the thread or branches; return all roles."""
+    if until is None and not agents:
+        return frozenset()
+    workflow = get_workflow(snapshot, snapshot.record.workflow)
+    roles: dict[str, NodeHash] = {}
+    for each in walk_used(workflow, snapshot.get_node):
+        roles = {**each.roles, **roles}
+    everything = workflow._replace(roles=roles)
+    if until is not None and until not in everything.roles:
+        raise no_such_role(until, everything)
+    read_typed(everything, agents)
+    return frozenset(everything.roles)
+
+
+# Look for the programs of agents before a thread is made; nothing runs.
+
+
+class MissingProgram(NamedTuple):
+    """A program that cannot be started here, and the roles that it would play."""
+
+    roles: tuple[str, ...]
+    error: ProgramMissing
+
+
+def agent_missing(missing: MissingProgram) -> Refused:
+    """Say that the program of an agent cannot be started here, and the thread is to run now."""
+    return Refused(
+        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
+        code="agent-missing",
+        hint=missing.error.hint,
+        roles=list(missing.roles),
+        **missing.error.facts,
+    )
+
+
+def find_missing_programs(
+    agents: Mapping[str, dict[str, Any]],
+    environ: Mapping[str, str],
+    workdir: str,
+    config: GitConfig,
+) -> list[MissingProgram]:
+    """Return the programs of *agents*, and of adapters unless *config* says, that are not found."""
+    missing: dict[str, MissingProgram] = {}
+    for role, agent in agents.items():
+        error = _find_problem(role, agent, environ, workdir, config)
+        if error is not None:
+            before = missing[error.message].roles if error.message in missing else ()
+            missing[error.message] = MissingProgram((*before, role), error)
+    return list(missing.values())
+
+
+def _find_problem(
+    role: str, agent: dict[str, Any], environ: Mapping[str, str], workdir: str, config: GitConfig
+) -> ProgramMissing | None:
+    if agent["command"].strip() == PERSON:
+        return None
+    environ = {**environ, **agent.get("env", {})}
+    path = build_search_path(environ.get("PATH", os.defpath))
+    words = find_above(split_command(agent["command"]), workdir=workdir)
+    try:
+        resolve_program(words[0], path=path, workdir=workdir)
+    except ProgramMissing as error:
+        return error
+    command = os.path.basename(words[0])
+    known = next((each for each in KNOWN if each.command == command and each.programs), None)
+    if known is None or _find_program(known, environ):
+        return None
+    name = command.removeprefix("uwf-")
+    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
+    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
+    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
+        return None
+    problem = f"drives {known.programs[0]}, which is not on the PATH"
+    return ProgramMissing(command, problem, hint=f"install it: {known.install}")
+
 
 # Choose the agent of a step: `--agent`, then the thread's binding, then the configured default.
 #

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.commits import Asked, Container, find_in_flow, read_entry
+from uwf_git.commands.split import Asked, Container, find_in_flow, read_entry
 from uwf_git.engine.flow_move import (
     FlowWords,
     Move,
@@ -23,7 +23,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, Position, parent, parse_position
 from uwf_git.model.thread import ThreadState
-from uwf_git.store.threads.snapshot import Snapshot, get_role, get_workflow
+from uwf_git.store.threads.history import Snapshot, get_role, get_workflow
 
 _JSONATA = "jsonata"
 _OF_EXPRESSIONS = frozenset(

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.split.commits import find_container
-from uwf_git.commands.split.family import list_branches, walk_descendants
+from uwf_git.commands.family import list_branches, walk_descendants
+from uwf_git.commands.split import find_container
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import is_verdict_due
@@ -27,14 +27,16 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
 from uwf_git.model.workflow import END, Graph, Workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import StepChain, read_root, walk_history
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.history import (
     Snapshot,
+    StepChain,
     get_flow,
     get_graph,
     get_role,
     get_typed,
     get_workflow,
+    read_root,
+    walk_history,
 )
 
 if TYPE_CHECKING:

@@ -2,27 +2,25 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from uwf_git.agents.command_line import AgentReply
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
-from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.split.commits import SplitRefused, find_container
-from uwf_git.commands.turn.flow import fill_template
-from uwf_git.commands.turn.limits import Spending
-from uwf_git.commands.turn.rules import KeepRules, RetryRules
+from uwf_git.commands.split import SplitRefused, find_container
+from uwf_git.commands.turn.flow import FlowPlace, fill_template
+from uwf_git.commands.turn.limits import KeepRules, RetryRules, Spending
 from uwf_git.engine import flow_state
 from uwf_git.engine.flow_move import FlowWords
 from uwf_git.errors import Refused, UwfError, name_some
-from uwf_git.model.event_folds import first_line
-from uwf_git.model.names import NodeHash, ThreadId, check_path_below
+from uwf_git.model.names import NodeHash, Oid, ThreadId, check_path_below
 from uwf_git.model.node import Node, NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid
-from uwf_git.model.text import visible_line
+from uwf_git.model.text import first_line, visible_line
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import Role, Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.history import Snapshot, get_role, get_schema, get_workflow
 from uwf_git.store.threads.local_files import (
     RunDir,
     find_workdir,
@@ -30,10 +28,6 @@ from uwf_git.store.threads.local_files import (
     give_workdir,
     set_workdir,
 )
-from uwf_git.store.threads.snapshot import Snapshot, get_role, get_schema, get_workflow
-
-if TYPE_CHECKING:
-    from uwf_git.commands.turn.flow import FlowPlace
 
 
 class Turn(NamedTuple):
@@ -52,7 +46,7 @@ class Turn(NamedTuple):
     workdir: str
     retry: RetryRules = RetryRules(0, 0)
     keep: KeepRules = KeepRules()
-    place: "FlowPlace | None" = None
+    place: FlowPlace | None = None
     """The place of a flow that it plays; *present* has the attempts at this place."""
 
     spending: Spending | None = None
@@ -254,7 +248,7 @@ def existing_directory(path: str, cwd: str) -> str:
 
 
 def find_output_path(
-    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+    snapshot: Snapshot, present: ThreadState, place: FlowPlace | None, role: Role
 ) -> str | None:
     if role.output_file is None:
         return None
@@ -265,7 +259,7 @@ def find_output_path(
 def fill_paths(
     snapshot: Snapshot,
     present: ThreadState,
-    place: "FlowPlace | None",
+    place: FlowPlace | None,
     templates: Sequence[str],
     *,
     of: Role,
@@ -286,7 +280,7 @@ def fill_paths(
 
 
 def _fill(
-    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", template: str, role: Role
+    snapshot: Snapshot, present: ThreadState, place: FlowPlace | None, template: str, role: Role
 ) -> Any:
     if "${" not in template:
         return template
@@ -319,7 +313,7 @@ class InputFile(NamedTuple):
 def read_input_files(
     snapshot: Snapshot,
     present: ThreadState,
-    place: "FlowPlace | None",
+    place: FlowPlace | None,
     role: Role,
     *,
     workdir: str | None,

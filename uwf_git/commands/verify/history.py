@@ -8,9 +8,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.commits import is_derived
+from uwf_git.commands.split import is_derived
 from uwf_git.errors import GIVEN_BACK, StoreDamaged, UwfError, name_some
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.git.hook_files import find_unpinned
 from uwf_git.store.objects.commit import (
@@ -25,8 +25,7 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.objects.objects import ObjectStore, disk_places, has_object
 from uwf_git.store.objects.strict import check_object_files
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.strict_refs import (
+from uwf_git.store.refs import (
     BadRefFile,
     check_head,
     check_loose_refs,
@@ -35,9 +34,8 @@ from uwf_git.store.refs.strict_refs import (
 from uwf_git.store.signatures import SignatureChecker, Verdict
 from uwf_git.store.store import Store, accept_config
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
-from uwf_git.store.threads.history import KEPT, walk_history
+from uwf_git.store.threads.history import KEPT, Snapshot, walk_history
 from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.snapshot import Snapshot
 
 # Findings, and the place in the store where each was made.
 #

@@ -58,14 +58,14 @@ from uwf_git.model.event_rules import (
 )
 from uwf_git.model.flow import NotAPosition, Position, parse_position
 from uwf_git.model.limits import find_limit_problem
-from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import Node, canonical
 from uwf_git.model.text import cut
 from uwf_git.model.thread import Event, NotAPresent, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import END, NotAWorkflow, parse_flow_node, parse_graph
-from uwf_git.store.git.identity import agent_identity, is_clean
-from uwf_git.store.nodes.folders import object_id
-from uwf_git.store.nodes.tree import DamagedNode, MissingNode, identify_node
+from uwf_git.store.git.program import agent_identity, is_clean
+from uwf_git.store.node_folders import object_id
+from uwf_git.store.nodes import DamagedNode, MissingNode, identify_node
 from uwf_git.store.objects.commit import (
     CommitView,
     body_of,
@@ -78,9 +78,8 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict import StrictCommit
-from uwf_git.store.oid import Oid
+from uwf_git.store.threads.history import NOW_FILE, Snapshot
 from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
-from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 
 # Make a commit again from its event, its new nodes and what is free; compare it byte by byte.
 #

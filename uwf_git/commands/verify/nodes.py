@@ -9,19 +9,18 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
-from uwf_git.commands.split.commits import Remaking
+from uwf_git.commands.split import Remaking
 from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.engine.flow_move import Rules
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model import builtin
 from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check
-from uwf_git.model.problem import Problem
-from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, TreeEntry, object_id
-from uwf_git.store.nodes.tree import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
+from uwf_git.store.node_folders import NodeFileChange, NodeFolders, TreeEntry, object_id
+from uwf_git.store.nodes import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.objects.strict import RecentObjects, StrictCommit

@@ -14,14 +14,14 @@ from uwf_git.commands.verify.making import find_author_problem, list_wrong
 from uwf_git.commands.verify.nodes import NODES, TreeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import WORKFLOW, find_reference
-from uwf_git.model.names import NodeHash, is_node_hash
+from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import END, parse_flow_node, parse_graph
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml.include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
+from uwf_git.model.yaml_include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
 from uwf_git.store import workflows
-from uwf_git.store.lookup.lookup import NODES_REF, build_put_message
-from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
+from uwf_git.store.lookup import NODES_REF, build_put_message
+from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitView,
@@ -31,7 +31,6 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 _BY_HAND = "no version of uwf writes such a commit: it was made by hand"
@@ -290,7 +289,7 @@ def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
 def _check_includes(
     trees: TreeChecks, put: Put, source: bytes, files: Mapping[str, bytes]
 ) -> Iterator[Finding]:
-    from uwf_git.model.yaml.reader import parse_yaml  # noqa: PLC0415 (20 ms, and few workflows include files)
+    from uwf_git.model.yaml_reader import parse_yaml  # noqa: PLC0415 (20 ms, and few workflows include files)
 
     def read(path: str) -> bytes:
         if path not in files:

@@ -7,7 +7,7 @@ from the one before. Nothing is written; damage is a finding.
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
-from uwf_git.commands.split.commits import SplitRefused, find_container, find_split, is_derived
+from uwf_git.commands.split import SplitRefused, find_container, find_split, is_derived
 from uwf_git.commands.verify.history import (
     Finding,
     History,
@@ -33,19 +33,18 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import NotAPosition
-from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.thread import ENDED, NotAPresent, ThreadState, TransitionRecord, parse_present
 from uwf_git.model.workflow import NotAWorkflow
-from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
+from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.objects.commit import BadMessage, CommitView, is_descendant
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.history import HEAD_FILE, NOW_FILE, START_FILE, Snapshot, read_at
 from uwf_git.store.threads.message import parse_now, parse_thread_message
-from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE, Snapshot, read_at
 
 # Check a commit of a thread: may it follow the commit before, and is it what its event makes.
 #

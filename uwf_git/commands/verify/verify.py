@@ -11,23 +11,27 @@ from contextlib import suppress
 from itertools import chain, islice, pairwise
 from typing import Literal, NamedTuple
 
-from uwf_git.commands.split.family import STRANGER_HINT, Strangers
+from uwf_git.commands.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap, find_other_story
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.worktree.chain import Made, find_chain
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
-from uwf_git.store.lookup.lookup import CAS, NODES_REF
+from uwf_git.model.names import NotAThreadId, Oid, ThreadId, is_thread_id
+from uwf_git.store.lookup import CAS, NODES_REF
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef, list_refs
+from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
-from uwf_git.store.threads.history import KEPT, list_preserved, list_preserved_threads, walk_history
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import (
+    KEPT,
+    Snapshot,
+    list_preserved,
+    list_preserved_threads,
+    walk_history,
+)
 from uwf_git.store.workflows import WORKFLOWS
 
 # Find the refs to verify, and their order.

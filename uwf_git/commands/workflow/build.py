@@ -16,9 +16,9 @@ from uwf_git.commands.workflow.find import (
     includes_beside,
 )
 from uwf_git.engine.expression import check_condition
-from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
-from uwf_git.errors import Conflict, Refused
+from uwf_git.engine.rehearsal import check_flow_text
+from uwf_git.errors import Conflict, Problem, Refused
 from uwf_git.model.definition.definition import (
     Definition,
     FindUsed,
@@ -37,7 +37,6 @@ from uwf_git.model.definition.source import (
 from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, NotCanonical
-from uwf_git.model.problem import Problem
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.workflow import (
     Graph,
@@ -50,9 +49,9 @@ from uwf_git.model.workflow import (
     parse_workflow,
 )
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.model.yaml.include import BadYaml, Includes
-from uwf_git.model.yaml.reader import parse_yaml
-from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.model.yaml_include import BadYaml, Includes
+from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents

@@ -10,19 +10,17 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW, walk_closure
-from uwf_git.model.names import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
+from uwf_git.model.names import NodeHash, NotANodeHash, Oid, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.problem import Problem
 from uwf_git.model.text import render_time
 from uwf_git.model.workflow import Workflow, freeze, parse_workflow
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude, Includes
-from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode, ambiguous_node
-from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.model.yaml_include import MAX_FILE_BYTES, CannotInclude, Includes
+from uwf_git.store.lookup import NodeLookup, NoSuchNode, ambiguous_node
+from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.pack_file import ByteCache
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows import (
     Version,

@@ -16,20 +16,19 @@ from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.agents.files import is_secret_name
-from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.repository import Git, commit_tree, move_ref
 from uwf_git.errors import Refused, UwfError
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import ThreadId, is_oid
 from uwf_git.model.text import visible_line
-from uwf_git.project_paths import is_in_repository
-from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
+from uwf_git.store.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
 from uwf_git.store.git.fenced import Place, find_common_dir, find_place
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import find_settings, find_tip, walk_trunks
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
+from uwf_git.surroundings import is_in_repository
 
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
+from uwf_git.store.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, take_notes
 

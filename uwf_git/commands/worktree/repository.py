@@ -11,7 +11,7 @@ from urllib.parse import quote
 from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, SplitOrigin, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
-from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.durable import remove_file, replace_file
 from uwf_git.store.git.fenced import (
     LINK,
     NOTHING_KEPT,

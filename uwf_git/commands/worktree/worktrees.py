@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from uwf_git.commands.split.commits import name_work
-from uwf_git.commands.split.family import find_isolation
+from uwf_git.commands.family import find_isolation
+from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.chain import find_chain
 from uwf_git.commands.worktree.record import (
     Inner,
@@ -40,20 +40,21 @@ from uwf_git.commands.worktree.repository import (
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import remove_file
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.durable import remove_file
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_settings, walk_trunks
+from uwf_git.store.threads.history import Snapshot, find_settings, walk_trunks
 from uwf_git.store.threads.local_files import (
     STAYS,
+    ThreadBusy,
     find_workdir,
+    forget_lock,
     has_files,
+    lock_thread,
     set_workdir,
     workdirs_folder,
 )
-from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
-from uwf_git.store.threads.snapshot import Snapshot
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.
 

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.errors import Refused
+from uwf_git.errors import Problem, Refused
 from uwf_git.model.builtin import FLOW, ROLE, WORKFLOW, find_reference
 from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.problem import Problem
 from uwf_git.model.text import cut
 from uwf_git.model.workflow import Graph
-from uwf_git.model.yaml.include import YamlDocument
+from uwf_git.model.yaml_reader import YamlDocument
 
 # Findings: the problems of a workflow file, collected up to a limit while the file is read.
 

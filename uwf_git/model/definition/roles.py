@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.errors import Refused
+from uwf_git.errors import Problem, Refused
 from uwf_git.model.definition.definition import (
     AgentSpec,
     CheckText,
@@ -24,11 +24,10 @@ from uwf_git.model.definition.definition import (
 )
 from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.names import check_path_below, fold, is_node_hash
-from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import END, START
 from uwf_git.model.workflow_name import check_name
-from uwf_git.model.yaml.include import BadYaml, IncludedNotJson, YamlDocument, json_as_yaml
-from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.model.yaml_include import BadYaml, IncludedNotJson, YamlDocument, json_as_yaml
+from uwf_git.model.yaml_reader import parse_yaml
 
 # Agents in a workflow file: ``defaultAgent`` and ``agentOverrides``.
 #

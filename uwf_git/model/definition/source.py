@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.errors import Refused
+from uwf_git.errors import Problem, Refused
 from uwf_git.model.builtin import reference
 from uwf_git.model.definition.definition import (
     AgentSpec,
@@ -39,7 +39,6 @@ from uwf_git.model.definition.roles import (
 from uwf_git.model.flow import HOLDING, Flow, read_table
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import (
     Graph,
     Transition,
@@ -49,7 +48,7 @@ from uwf_git.model.workflow import (
     write_agents,
 )
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml.include import YamlDocument
+from uwf_git.model.yaml_reader import YamlDocument
 
 # The settings of a workflow file, under ``config`` (seed 004).
 #

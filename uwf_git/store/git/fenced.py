@@ -19,11 +19,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from uwf_git.git_environment import without_local_variables
-from uwf_git.project_paths import folders_around
-from uwf_git.store.disk.durable import find_user_file, read_if_there, replace_file
+from uwf_git.store.durable import find_user_file, read_if_there, replace_file
 from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file, spell_setting
 from uwf_git.store.git.program import ProgramFailed, Ran, run_program
+from uwf_git.surroundings import folders_around, without_local_variables
 
 _HARMLESS = (
     *("repositoryformatversion", "filemode", "symlinks", "ignorecase", "precomposeunicode"),

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 
 from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import replace_file
+from uwf_git.store.durable import replace_file
 from uwf_git.store.git.config import GitConfig, read_config_file
 
 HOOKS_PATH = "core.hooksPath"

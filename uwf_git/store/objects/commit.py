@@ -17,9 +17,9 @@ from dulwich.objects import Commit, ObjectID, ShaFile, Tree
 
 from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged
 from uwf_git.model.event_folds import one_line, printable
+from uwf_git.model.names import Oid
 from uwf_git.model.thread import FORMAT
 from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_blob, get_tree
-from uwf_git.store.oid import Oid
 
 # JSON files of a store: written for people (UTF-8, two spaces) up to 32 MiB, read strictly.
 
@@ -224,7 +224,7 @@ class Signing(NamedTuple):
     """Author, committer, time and signature of a commit."""
 
     author: bytes
-    """``name <email>``, cleaned (store/git/identity.py)."""
+    """``name <email>``, cleaned (store/git/program.py)."""
 
     committer: bytes
     now_ms: int

@@ -35,10 +35,10 @@ from dulwich.objects import (
 )
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
-from uwf_git.store.disk.durable import read_if_there
+from uwf_git.model.names import Oid
+from uwf_git.store.durable import read_if_there
 from uwf_git.store.objects.pack_file import ByteCache, Pack, name_object, open_pack_folder
 from uwf_git.store.objects.pack_writer import KeepFile, PackRights, build_entry, write_pack
-from uwf_git.store.oid import Oid
 
 if TYPE_CHECKING:
     from uwf_git.store.objects.strict import DulwichObjects

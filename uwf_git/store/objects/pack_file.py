@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dulwich.errors import ApplyDeltaError
 
-from uwf_git.store.disk.durable import Stamp, stamp_of
+from uwf_git.store.durable import Stamp, stamp_of
 
 # A cache that holds a limited number of bytes; the oldest go first.
 

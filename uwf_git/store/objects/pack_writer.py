@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 from dulwich.objects import ObjectID, ShaFile, hex_to_sha
 
 from uwf_git.errors import StoreFailed
-from uwf_git.processes import read_process_start
-from uwf_git.store.disk.durable import add_files, remove_file, sync_directories
-from uwf_git.store.disk.locks import free_lock, hold_lock, take_lock
+from uwf_git.store.durable import add_files, remove_file, sync_directories
+from uwf_git.store.locks import free_lock, hold_lock, take_lock
 from uwf_git.store.objects.pack_file import FAR, INDEX, INDEX_HEAD, OID_BYTES, PACK, ByteCache
+from uwf_git.surroundings import read_process_start
 
 # `.keep` files: git and our uniting leave the pack beside one alone until its writer is done.
 #

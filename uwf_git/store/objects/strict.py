@@ -7,13 +7,14 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, ShaFile, Tree, hex_to_sha
 from dulwich.pack import Pack as DulwichPack
 from dulwich.pack import UnpackedObject
 
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import (
     END_OF_TIME_S,
     CommitView,
@@ -21,7 +22,7 @@ from uwf_git.store.objects.commit import (
     read_commit,
     read_raw_commit,
 )
-from uwf_git.store.objects.objects import BROKEN, ObjectStore
+from uwf_git.store.objects.objects import BROKEN, DurableObjects, ObjectStore
 from uwf_git.store.objects.pack_file import (
     INDEX,
     REF_DELTA,
@@ -30,10 +31,6 @@ from uwf_git.store.objects.pack_file import (
     Pack,
     find_pack_problem,
 )
-from uwf_git.store.oid import Oid
-
-if TYPE_CHECKING:
-    from uwf_git.store.objects.objects import DurableObjects
 
 # What is left to dulwich of the objects on the disk: old formats, damage, what its client sends.
 #
@@ -43,7 +40,7 @@ if TYPE_CHECKING:
 class DulwichObjects(DiskObjectStore):
     """dulwich's store of the same objects, which reads by ours what ours can read."""
 
-    def __init__(self, objects: "DurableObjects") -> None:
+    def __init__(self, objects: DurableObjects) -> None:
         super().__init__(objects.path)
         # It holds this one, and nothing closes its packs but its end.
         self._objects: DurableObjects = weakref.proxy(objects)

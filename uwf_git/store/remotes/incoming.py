@@ -13,9 +13,10 @@ from dulwich.objects import Blob, ObjectID, RawObjectID, ShaFile, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import remove_file, sync_directories, sync_path
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.model.names import Oid
+from uwf_git.store.durable import remove_file, sync_directories, sync_path
 from uwf_git.store.git.config import GitConfig, is_shared, parse_size
+from uwf_git.store.locks import hold_lock
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
 from uwf_git.store.objects.incoming_pack import (
     DEFAULT_OBJECTS,
@@ -31,7 +32,6 @@ from uwf_git.store.objects.incoming_pack import (
 )
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
 from uwf_git.store.objects.pack_writer import KeepFile, choose_name
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 
 # What goes over a connection to a remote, in plain values; imports no network code.

@@ -8,11 +8,12 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from uwf_git.errors import BadUsage, Refused, StoreDamaged
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.git.config import (
     GitConfig,
     edit_config,
+    moves_threads_back,
     read_config_file,
     remove_section,
     remove_values,
@@ -20,9 +21,7 @@ from uwf_git.store.git.config import (
 )
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import has_object
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import list_bad_files, list_refs
-from uwf_git.store.remotes.mirror import moves_threads_back
+from uwf_git.store.refs import list_bad_files, list_refs
 from uwf_git.store.store import Store, own_change
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows import WORKFLOWS
@@ -382,7 +381,7 @@ def _config_path(store: Store) -> str:
     return os.path.join(store.path, "config")
 
 
-# Make a mirror a remote for uwf; what a mirror is stands in mirror.py.
+# Make a mirror a remote for uwf; what a mirror is stands in git/config.py.
 
 _OTHERS = ("heads", "tags")
 

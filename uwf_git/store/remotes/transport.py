@@ -45,12 +45,11 @@ from dulwich.refs import Ref
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
-from uwf_git.git_environment import UNSET_LOCAL_VARIABLES, without_local_variables
+from uwf_git.model.names import Oid, is_oid
 from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, render_size, transfer_too_large
 from uwf_git.store.objects.objects import DAMAGE, ObjectStore
-from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.incoming import (
     ChooseWants,
     Incoming,
@@ -62,6 +61,7 @@ from uwf_git.store.remotes.incoming import (
 from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl, without_passwords
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
+from uwf_git.surroundings import UNSET_LOCAL_VARIABLES, without_local_variables
 
 if TYPE_CHECKING:
     from dulwich.object_store import GraphWalker

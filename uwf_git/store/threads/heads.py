@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, name_some
-from uwf_git.model.names import ThreadId, is_thread_id, parse_thread_prefix
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef
+from uwf_git.model.names import Oid, ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.store.refs import BadRef
 from uwf_git.store.store import Store
 
 ACTIVE = "refs/threads/"

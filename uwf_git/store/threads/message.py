@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from uwf_git.model.event_folds import Words
-from uwf_git.model.names import is_node_hash, is_thread_id
+from uwf_git.model.names import is_node_hash, is_oid, is_thread_id
 from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.thread import (
     EVENTS,
@@ -19,7 +19,6 @@ from uwf_git.model.thread import (
 )
 from uwf_git.model.workflow import freeze
 from uwf_git.store.objects.commit import BadMessage, build_message, decode_json, parse_trailers
-from uwf_git.store.oid import is_oid
 
 # Thread messages: a transition record as the trailers of a commit.
 #

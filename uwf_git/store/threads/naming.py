@@ -10,7 +10,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 
 _MOST_DESCRIBED = 10
 _LONGEST_TASK = 60

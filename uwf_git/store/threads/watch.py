@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import Stamp, read_stamp
-from uwf_git.store.disk.locks import PACKED_REFS, hold_lock
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import list_packed_refs, read_loose_refs, stamp_packed
+from uwf_git.model.names import Oid, ThreadId, is_thread_id
+from uwf_git.store.durable import Stamp, read_stamp
+from uwf_git.store.locks import PACKED_REFS, hold_lock
+from uwf_git.store.refs import list_packed_refs, read_loose_refs, stamp_packed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 

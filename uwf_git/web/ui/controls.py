@@ -27,7 +27,7 @@ from uwf_git.commands.draft import (
     start_draft,
 )
 from uwf_git.commands.inspect.show import read_moment
-from uwf_git.commands.lifecycle.start import (
+from uwf_git.commands.start import (
     Agent,
     StartRequest,
     check_agents,
@@ -39,7 +39,7 @@ from uwf_git.commands.lifecycle.start import (
     name_agent,
     start_thread,
 )
-from uwf_git.commands.turn.bind_roles import bind_roles, find_played, read_played
+from uwf_git.commands.turn.choose_agent import bind_roles, find_played, read_played
 from uwf_git.commands.turn.turn import list_field_problems
 from uwf_git.commands.workflow.build import picture_source, picture_workflow, put_workflow
 from uwf_git.commands.workflow.find import find_used
@@ -51,12 +51,11 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import END, parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
+from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.workflows import SourceFiles, find_version, list_names, read_sources
 from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
-from uwf_git.web.ui.site import Site
-from uwf_git.web.ui.thread_view import draw
+from uwf_git.web.ui.site import Site, draw
 
 # The agents that the page offers in a directory, and takes: by an id, never a typed command.
 #

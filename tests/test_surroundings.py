@@ -1,0 +1,38 @@
+import os
+import subprocess
+
+from uwf_git.surroundings import (
+    LOCAL_VARIABLES,
+    UNSET_LOCAL_VARIABLES,
+    without_local_variables,
+)
+
+
+def test_every_local_variable_of_the_installed_git_is_known() -> None:
+    told = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, check=True)
+
+    assert set(told.stdout.decode().split()) <= LOCAL_VARIABLES
+
+
+def test_local_variables_are_left_out_and_all_others_kept() -> None:
+    kept = {"PATH": "/bin", "GIT_SSH_COMMAND": "ssh", "GIT_COMMITTER_NAME": "Ada"}
+    local = {"GIT_DIR": "/a", "GIT_OBJECT_DIRECTORY": "/b", "GIT_NAMESPACE": "c"}
+
+    assert without_local_variables({**kept, **local}) == kept
+
+
+def test_settings_of_the_environment_are_kept_where_they_are_asked_for() -> None:
+    settings = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_PARAMETERS": "'a.b=c'"}
+
+    assert without_local_variables(settings) == {}
+    assert without_local_variables({**settings, "GIT_DIR": "/"}, keep_settings=True) == settings
+
+
+def test_a_shell_can_leave_them_out_as_well() -> None:
+    environ = {"GIT_DIR": "/a", "KEPT": "b", "PATH": os.defpath}
+    argv = ["sh", "-c", f"{UNSET_LOCAL_VARIABLES}; env"]
+    ran = subprocess.run(argv, env=environ, capture_output=True, check=True)
+
+    assert b"KEPT=b\n" in ran.stdout
+    assert b"GIT_" not in ran.stdout
+    assert ran.stderr == b""

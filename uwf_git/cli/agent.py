@@ -1,0 +1,188 @@
+"""`uwf agent list`, `trust`, `untrust` and `trusted`."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.parameters import text_argument, with_options
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.screen import (
+    Cell,
+    Column,
+    emit,
+    paint_columns,
+    render_text,
+    screen_of,
+    wide_option,
+    without_none,
+)
+from uwf_git.cli.session import Session
+from uwf_git.commands.agent import AgentSelection, trust, untrust
+from uwf_git.commands.turn.choose_agent import FoundAgent, find_agents
+from uwf_git.commands.turn.next_move import CONFIG_NAME
+from uwf_git.store.trust import Trusted, list_trusted
+
+# `uwf agent trust`, `untrust` and `trusted`.
+
+
+def _read_command(given: dict[str, Any]) -> None:
+    if given["command"] is not None:
+        text_argument(given["command"], "the command")
+
+
+who_options = with_options(
+    _read_command,
+    click.argument("command", required=False),
+    click.option("--thread", metavar="ID", help="All agents and checks of this thread."),
+    click.option("--workflow", metavar="NAME", help="All agents and checks of this workflow."),
+)
+"""Add the options that name agents to a verb: a command, a thread, a workflow."""
+
+
+@verb(
+    "uwf agent trust 'uwf-claude --model opus'",
+    "uwf agent trust --thread 01J7K9M2",
+    "uwf agent trust --setting gpg.ssh.program",
+    exits={1: "there is no such thread, workflow, setting or agent"},
+)
+@who_options
+@click.option(
+    "--setting", metavar="NAME", help="What this store's config has in this setting of uwf or git."
+)
+@click.option(
+    "--stored",
+    is_flag=True,
+    help="The agents that an older uwf wrote into this store's config as trusted.",
+)
+def trust_command(
+    session: Session,
+    *,
+    command: str | None,
+    thread: str | None,
+    workflow: str | None,
+    setting: str | None,
+    stored: bool,
+) -> None:
+    """Let an agent command run in this store.
+
+    A command that came with a fetched thread or workflow, or that the store's own config names,
+    does not run until it is trusted here. COMMAND alone trusts the command without further
+    settings; --thread or --workflow trust its agents as they are, with their environment. Read the
+    output: it is what may run.
+
+    Settings that decide what runs, or where a key is sent (gpg.program, core.sshCommand,
+    uwf.claude.args, uwf.llm.url), need trust as well. A setting in your own git config counts; a
+    setting in this store's config counts only if --setting has trusted its present value.
+
+    Relative paths in a command mean the files of the current directory (with --thread, of the
+    thread's work directory). The same words elsewhere mean other files, which are not trusted.
+
+    The list is your own: it is kept with your files, not in the store.
+    """
+    who = AgentSelection(command, thread, workflow, session.cwd, stored, setting)
+    emit(session, {"trusted": trust(session.open_store(create=True), who)})
+
+
+@verb("uwf agent trusted --format text")
+def trusted_command(session: Session) -> None:
+    """List the agent commands that may run here.
+
+    Commands that were typed here are among them. A command with relative paths may run only in
+    directories where they mean the same files; any other command may run in any directory.
+    """
+    rows = [trusted_row(each) for each in list_trusted(session.open_store(create=True))]
+    emit(
+        session,
+        rows,
+        text=_render_trusted,
+        none="no command is trusted here; `uwf agent trust CMD` trusts one",
+    )
+
+
+def _render_trusted(rows: list[dict[str, Any]]) -> str:
+    # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
+    return "\n".join(render_text(without_none(row)) for row in rows)
+
+
+def trusted_row(trusted: Trusted) -> dict[str, Any]:
+    """Return the document of one trusted agent."""
+    agent = trusted.agent or {}
+    settings = {name: value for name, value in agent.items() if name != "command"}
+    return {
+        "command": agent.get("command", trusted.text),
+        "settings": settings or None,
+        "files": list(trusted.files) or None,
+        "directory": trusted.directory if trusted.files else None,
+        "where": "store" if trusted.is_own else "user",
+    }
+
+
+@verb(
+    "uwf agent untrust 'uwf-claude --model opus'",
+    "uwf agent untrust --thread 01J7K9M2",
+    exits={1: "no such agent is trusted here"},
+)
+@who_options
+def untrust_command(
+    session: Session, command: str | None, thread: str | None, workflow: str | None
+) -> None:
+    """Stop trusting an agent command.
+
+    COMMAND means every trusted agent with this command, whatever its settings and directory.
+    Commands given by `--agent` or by your own default run all the same.
+    """
+    who = AgentSelection(command, thread, workflow, session.cwd)
+    gone = untrust(session.open_store(create=True), who)
+    emit(session, {"untrusted": [trusted_row(each) for each in gone]})
+
+
+# `uwf agent list`.
+
+_COLUMNS = (
+    Column("agent", "AGENT"),
+    Column("default", "DEFAULT", 2),
+    Column("installed", "INSTALLED", 3),
+    Column("version", "VERSION", 4, least=8),
+    Column("about", "ABOUT", 1, least=20),
+    Column("path", "PATH", 6, least=20),
+)
+
+
+@verb("uwf agent list --format text", "uwf agent list --all")
+@click.option("--all", "with_all", is_flag=True, help="Also those that are not installed.")
+@wide_option
+def list_command(session: Session, *, with_all: bool, wide: bool) -> None:
+    """List the known agents, and which are installed.
+
+    Their programs are looked up on PATH. Any other command can be an agent as well.
+    """
+    default = session.agent or session.open_store(create=True).config.get(CONFIG_NAME) or ""
+    found = find_agents(session.environ, with_versions=True)
+    rows = [_row(each, default) for each in found if with_all or each.is_here]
+    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide))
+
+
+def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    screen = screen_of(session)
+    cells: list[dict[str, Cell]] = [
+        {
+            **row,
+            "default": "yes" if row["default"] else None,
+            "installed": "yes" if row["installed"] else "no",
+        }
+        for row in rows
+    ]
+    return paint_columns(cells, _COLUMNS, screen, wide=wide)
+
+
+def _row(found: FoundAgent, default: str) -> dict[str, Any]:
+    agent = found.agent
+    row: dict[str, Any] = {
+        "agent": agent.command,
+        "default": default.split(maxsplit=1)[:1] == [agent.command],
+        "installed": found.is_here,
+        "version": found.version,
+        "path": found.path,
+    }
+    told = agent.about if found.is_here else f"{agent.about}: {agent.install}"
+    return {**row, "about": f"{told}: {agent.example}" if agent.example else told}

@@ -1,1 +1,0 @@
-"""`uwf agent ...`; `uwf.py` lists them."""

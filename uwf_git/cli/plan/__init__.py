@@ -1,1 +1,0 @@
-"""`uwf plan`: the plans of a directory, one file per verb."""

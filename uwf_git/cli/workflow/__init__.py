@@ -1,1 +1,0 @@
-"""`uwf workflow ...`; `uwf.py` lists them."""

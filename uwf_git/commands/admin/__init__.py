@@ -1,1 +1,0 @@
-"""The store as a place: init, init --shared, config, gc, debug log."""

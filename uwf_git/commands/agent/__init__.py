@@ -1,1 +1,0 @@
-"""`uwf agent`: which agent commands are trusted, and whether they can run."""

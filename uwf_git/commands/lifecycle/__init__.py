@@ -1,1 +1,0 @@
-"""A thread begins, is forked, is removed: start, fork, rm."""

@@ -1,1 +1,0 @@
-"""What a hub accepts: the refs that were pushed, and the rules for them and their commits."""
