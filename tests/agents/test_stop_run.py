@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, WaitFor
 
-from uwf_git.agents import files as module
+from uwf_git.agents import run_files as module
 from uwf_git.agents.run_files import find_group, is_left_behind, stop_run
 
 pytestmark = pytest.mark.skipif(
