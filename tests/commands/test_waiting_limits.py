@@ -20,7 +20,6 @@ TIRED = """\
 import sys
 
 from uwf_git.agentkit.turn import AskFailed
-from uwf_git.agentkit.programs.command import with_reset
 from uwf_git.agentkit.programs.playing import adapter_main
 
 
@@ -28,7 +27,7 @@ class Tired:
     name, takes_schema, resumes = "tired", False, False
 
     def ask(self, asked):
-        raise with_reset(AskFailed("rate-limit", "429 slow down"), {until_s})
+        raise AskFailed("rate-limit", "429 slow down", resetAt={until_s} * 1000)
 
 
 sys.exit(adapter_main(Tired())())

@@ -34,7 +34,7 @@ from uwf_git.agentkit.turn import (
 from uwf_git.agents.command_line import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext
-from uwf_git.errors import UwfError
+from uwf_git.errors import BadUsage, UwfError
 from uwf_git.model.text import cut_middle
 
 AgentFunction = Callable[[AgentContext], str | AgentResult]
@@ -161,7 +161,8 @@ def run_as_agent(produce: Callable[[], AgentResult]) -> int:
     except SystemExit as error:
         return _account_for_exit(error)
     except UwfError as error:
-        status = _INTERRUPTED if error.facts.get("kind") == "interrupted" else _FAILED
+        status = error.exit_status if isinstance(error, BadUsage) else _FAILED
+        status = _INTERRUPTED if error.facts.get("kind") == "interrupted" else status
         return _fail(error.message, hint=error.hint, status=status)
     except Exception as error:  # noqa: BLE001 (the boundary: whatever an author's code raises)
         return _fail(f"{type(error).__name__}: {error}", hint=None, status=_FAILED)

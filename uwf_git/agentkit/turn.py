@@ -51,7 +51,7 @@ KEYS: dict[str, str] = {
     "env": "more variables that it may see, such as `JAVA_HOME NODE_*`",
     "timeout": "the most seconds for one answer",
     "silence": "the most seconds in which it may print nothing",
-    "resume": "visits: resume the conversation of the role's last turn; a retry does not",
+    "resume": "visits: resume the role's conversation; a retry, poke, fork or branch begins anew",
 }
 
 # Longer waits are more than sockets and clocks can count.

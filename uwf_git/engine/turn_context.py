@@ -137,7 +137,7 @@ class Step:
     """Milliseconds since 1970."""
 
     session: str | None = None
-    """The name under which its tool can continue that conversation."""
+    """The name under which its tool can continue that conversation, if the thread still can."""
 
     usage: dict[str, Any] = field(default_factory=dict)
     """The usage that it reported."""

@@ -34,8 +34,8 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram
-from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
+from uwf_git.agentkit.programs.command import CommandAdapter
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
@@ -105,13 +105,8 @@ def test_runs_are_read_as_ever(adapter: CommandAdapter, tmp_path: Path, golden: 
 
     told = []
     for case, ended in ends.items():
-        told += [f"{case}\n", *tell_answer(partial(_read, adapter, ended))]
+        told += [f"{case}\n", *tell_answer(partial(adapter.judge, ended))]
     golden(f"programs/{adapter.name}.runs.txt", "".join(told))
-
-
-def _read(adapter: CommandAdapter, ended: EndedProgram) -> AdapterAnswer:
-    """Return the answer with the usage of this question alone, as the adapter gives it."""
-    return adapter._with_own_usage(ended.question, adapter.parse(ended))  # noqa: SLF001 (asking starts programs)
 
 
 def make_folder(place: Path, name: str) -> Path:

@@ -155,11 +155,11 @@ def test_command_line_is_taken_apart(argv: list[str], expected: tuple[str, float
         (["make", "test", "T"], "takes one command, not 2 words"),
         (["  ", "T"], "takes one command"),
         (["--verbose", "T"], "takes one command"),
-        (["--timeout", "T"], "--timeout takes a number of seconds, not ''"),
-        (["--timeout", "soon", "make", "T"], "not 'soon'"),
-        (["--timeout", "0", "make", "T"], "not '0'"),
-        (["--timeout=inf", "make", "T"], "not 'inf'"),
-        (["--timeout=nan", "make", "T"], "not 'nan'"),
+        (["--timeout", "T"], "takes one command, not 0 words"),
+        (["--timeout", "soon", "make", "T"], "timeout is 'soon'"),
+        (["--timeout", "0", "make", "T"], "timeout is '0'"),
+        (["--timeout=inf", "make", "T"], "timeout is 'inf'"),
+        (["--timeout=nan", "make", "T"], "timeout is 'nan'"),
     ],
 )
 def test_other_command_lines_are_usage_errors(argv: list[str], problem: str) -> None:

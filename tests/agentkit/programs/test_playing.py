@@ -129,6 +129,27 @@ def test_adapter_that_is_stopped_says_so(play: Play, turn: Turn) -> None:
     assert json.loads((turn.place / "step/failure.json").read_text())["kind"] == "interrupted"
 
 
+STOPPED = """\
+import os, signal, sys, time
+from uwf_git.agentkit.programs.playing import adapter_main
+
+class Model:
+    name, takes_schema, resumes = "model", False, False
+    def ask(self, question):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+sys.exit(adapter_main(Model())())
+"""
+
+
+def test_adapter_without_a_program_says_so_too(turn: Turn) -> None:
+    ran = turn.python("-c", STOPPED, turn.thread, UWF_STEP_DIR=str(turn.place))
+
+    assert (ran.status, ran.err) == (130, "error: model was stopped from outside\n")
+    assert json.loads((turn.place / "failure.json").read_text())["kind"] == "interrupted"
+
+
 def test_settings_come_from_words_and_environment(play: Play) -> None:
     script = 'echo s1; printf "%s\\n" --- "words: $#" ---; echo "$*"'
 
@@ -142,6 +163,7 @@ def test_settings_come_from_words_and_environment(play: Play) -> None:
     [
         (["--mdoel=x"], "error: no setting is called --mdoel=x\n"),
         (["x"], "error: unexpected word x\n"),
+        (["--timeout=abc"], "error: timeout is 'abc', not a number of seconds\n"),
     ],
 )
 def test_wrong_words_are_refused(play: Play, words: list[str], told: str) -> None:

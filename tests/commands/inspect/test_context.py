@@ -6,7 +6,7 @@ import pytest
 from commands.flow_runs import script
 from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive
 from commands.verified import BAD, PLANS, take
-from commands.world import DEMO, World, content_player, fails, read_thread, replied
+from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
 from refusing import refuses
 
 from uwf_git.cli.output.screen import Screen
@@ -188,6 +188,31 @@ def test_branch_has_the_steps_before_its_split(world: World) -> None:
     tester = seen.contexts["tester"][0]
     assert (tester["depth"], tester["steps"][0]["content"]) == (1, "x = 1")
     assert "This is step 3 of a thread" in render_prompt(tester)
+
+
+def test_conversation_is_given_only_where_it_can_go_on(world: World) -> None:
+    def sessions(thread: ThreadId) -> list[str | None]:
+        return [step.get("session") for step in get_context(world.store, thread)["steps"]]
+
+    thread = world.begun()
+    for number, meta in enumerate([{"text": "a"}, {"ok": False}, {"text": "b"}]):
+        world.step(thread, says(meta, session=f"s{number}"))
+    fork = world.fork(thread, "2")
+    world.step(fork, says({"text": "c"}, session="s3"))
+    assert (sessions(thread), sessions(fork)) == (["s0", "s1", "s2"], [None, None, "s3"])
+
+    # Without its newest turn, which the conversation holds.
+    world.poke(thread)
+    assert sessions(thread) == [None, None]
+    world.step(thread, says({"text": "d"}, session="s4"))
+    world.patch(thread, {"a": 1})
+    assert sessions(thread) == [None, None, "s4"]
+
+    split = world.begun(CHECKS)
+    world.step(split, says({}, session="s5"))
+    world.step(split)
+    branch = begin_branch(world.store, world.snapshot(split), 0)
+    assert sessions(branch) == [None]
 
 
 def branch_of(world: World, thread: ThreadId, number: int) -> ThreadId:

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from uwf_git.agentkit.programs.command import classify_words
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     adapter_main,
@@ -337,7 +338,9 @@ class AcpAdapter:
                 self.close()
                 raise _why_stopped(stopped, question, turn) from stopped
             except RequestFailed as failure:
-                kind: FailureKind = "auth" if failure.code == _AUTH_REQUIRED else "model-error"
+                kind: FailureKind = "auth"
+                if failure.code != _AUTH_REQUIRED:
+                    kind = classify_words(f"code {failure.code}: {failure.message}")
                 raise self._failure(kind, f"failed: {failure.message}", turn) from failure
             except StdioEnded as failure:
                 if failure.is_too_long:

@@ -8,6 +8,8 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 """
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from uwf_git.agentkit.ladder import add_guide
@@ -30,6 +32,7 @@ from uwf_git.agentkit.records import (
     read_usage,
 )
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, split_args
+from uwf_git.model.thread import add_usage
 
 _ABOUT = """\
 Play roles with Qwen Code (`qwen`), in the thread's work directory. It needs Node 22, and a model:
@@ -66,10 +69,19 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 def read(ended: EndedProgram) -> Report:
     records = ended.read_records()
     result = find_last(records, "result")
+    session, asked = find_first(records, "session_id"), ended.question
+    # Of the whole session, with its background agents; but its turns are counted anew.
+    usage = read_usage(
+        result or {},
+        inputTokens="usage.input_tokens",
+        outputTokens="usage.output_tokens",
+        cachedInputTokens="usage.cache_read_input_tokens",
+        turns="num_turns",
+    )
     answer = AdapterAnswer(
         text=find_last_text(records),
-        session=find_first(records, "session_id"),
-        usage=_add_up(records),
+        session=session,
+        usage=usage or _add_up(records, asked.spent if session == asked.session else {}),
         trace=tuple(read_trace(records, result, without="structured_output")),
     )
     if result is None and ended.run.exit_code == _BUDGET_STATUS:
@@ -82,35 +94,20 @@ def read(ended: EndedProgram) -> Report:
     is_fine = result.get("is_error") is False and not ended.run.exit_code
     if not is_fine and not (_PLAIN_TEXT in words and answer.text.strip()):
         return Report(answer, error=words)
-    text, meta = read_result(result, "structured_result", records, ended.question)
-    answer = AdapterAnswer(
-        text=text,
-        structured=meta,
-        session=find(result, str, "session_id") or answer.session,
-        # Of the whole session, with its background agents; but its turns are counted anew.
-        usage=read_usage(
-            result,
-            inputTokens="usage.input_tokens",
-            outputTokens="usage.output_tokens",
-            cachedInputTokens="usage.cache_read_input_tokens",
-            turns="num_turns",
-        ),
-        trace=answer.trace,
-    )
+    text, meta = read_result(result, "structured_result", records, asked)
+    answer = replace(answer, text=text, structured=meta)
     is_refused = bool(find(result, list, "permission_denials"))
     return Report(answer, is_refused=is_refused, any_status=True)
 
 
-def _add_up(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add up the usage of single messages, for a run without a result."""
+def _add_up(records: list[dict[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the usage of single messages to what was *spent*, for a run that reports no usage."""
     told = [found for each in records if (found := find(each, dict, "message", "usage"))]
-    if not told:
-        return {}
-    return {
-        "inputTokens": sum(find(each, int, "input_tokens") or 0 for each in told),
-        "outputTokens": sum(find(each, int, "output_tokens") or 0 for each in told),
-        "turns": len(told),
-    }
+    tokens = {"inputTokens": "input_tokens", "outputTokens": "output_tokens"}
+    usage = {name: spent.get(name, 0) for name in tokens}
+    for each in told:
+        usage = add_usage(usage, read_usage(each, **tokens))
+    return {**usage, "turns": len(told)} if told else {}
 
 
 # Named one by one: it sets many others for its children, which must not reach a nested qwen.

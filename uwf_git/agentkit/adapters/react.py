@@ -150,11 +150,9 @@ class Loop:
         try:
             return self._work() or self._conclude()
         except AskFailed as failure:
-            known = failure.partial
-            failure.partial = self._answer(self.said if known is None else known.text)
-            if known is not None:
-                total = add_usage(self.usage, dict(known.usage))
-                failure.partial = replace(failure.partial, usage=total)
+            known = failure.partial or AdapterAnswer(text=self.said)
+            self.usage = add_usage(self.usage, dict(known.usage))
+            failure.partial = self._answer(known.text)
             raise
 
     def _work(self) -> AdapterAnswer | None:

@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uwf_git.agentkit.running import LiveLog, make_main, run_as_agent
-from uwf_git.agentkit.turn import AgentResult, parse_arguments
+from uwf_git.agentkit.turn import AgentResult, parse_arguments, parse_seconds
 from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
-from uwf_git.model.text import parse_float
 
 _LONGEST_META = 1024 * 1024
 
@@ -67,7 +66,8 @@ def parse_shell_arguments(argv: Sequence[str]) -> tuple[str, float | None]:
     timeout_s = None
     if words and (words[0] == "--timeout" or words[0].startswith("--timeout=")):
         _, is_joined, text = words.pop(0).partition("=")
-        timeout_s = _parse_timeout(text if is_joined else words.pop(0) if words else "")
+        given = text if is_joined else words.pop(0) if words else ""
+        timeout_s = parse_seconds({"timeout": given}, "timeout")
     if len(words) != 1 or not words[0].strip() or words[0].startswith("--"):
         raise BadUsage(
             f"uwf-shell takes one command, not {len(words)} words",
@@ -118,13 +118,3 @@ def read_meta(file: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise AgentFailed("the command's $UWF_META is JSON, but not an object")
     return fields
-
-
-def _parse_timeout(text: str) -> float:
-    seconds = parse_float(text)
-    if not seconds:
-        raise BadUsage(
-            f"--timeout takes a number of seconds, not {text!r}",
-            hint="for ten minutes: uwf-shell --timeout 600 'make test'",
-        )
-    return seconds

@@ -39,7 +39,7 @@ from uwf_git.agents.command_line import (
     resolve_program,
 )
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
-from uwf_git.model.text import render_time
+from uwf_git.model.text import render_time, without_colours
 
 _LONGEST_WORDS = 500
 _SIGNALLED = 128
@@ -50,7 +50,7 @@ _STATUS = (
 )
 
 _LIMIT = (
-    r"rate.?limit|(usage|session|weekly|spend|fast) limit|hit your .{0,40}limit|quota"
+    r"rate.?limit|(usage|session|weekly|spend|fast) limit|hit your .{0,40}limit|(?<!disk )quota"
     r"|too many requests|resource.?exhausted|exhausted your"
 )
 _LENGTH = (
@@ -59,7 +59,7 @@ _LENGTH = (
 )
 _LOGIN = (
     r"unauthori[sz]ed|authenticat|auth method|not logged in|/login|log ?in again|api.?key"
-    r"|credit balance|permission.?denied"
+    r"|credit balance|permission_denied"
 )
 _WORDS: tuple[tuple[FailureKind, str], ...] = (
     ("rate-limit", _LIMIT),
@@ -129,6 +129,21 @@ class Report(NamedTuple):
         """Whether its final record reports success."""
         return self.has_end and self.error is None
 
+    def explain(self, name: str, *, login: str) -> AskFailed:
+        """Return the failure of the program *name*, from its own words, *login* as a hint.
+
+        The failure tells when a rate limit ends, if that is known (``resetAt``, in milliseconds).
+        """
+        words = self.error or ""
+        said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
+        kind = classify_words(words, status=self.status)
+        hint = login if kind == "auth" else None
+        failure = AskFailed(kind, f"{name}: {said}", hint=hint, partial=self.answer)
+        if self.reset_s is not None and kind == "rate-limit":
+            failure.facts["resetAt"] = self.reset_s * 1000
+            failure.hint = f"the limit ends at {render_time(self.reset_s * 1000)}"
+        return failure
+
 
 def classify_words(words: str, *, status: int | None = None) -> FailureKind:
     """Return the kind of failure that *words* mean; an HTTP status, if there is one, decides."""
@@ -141,35 +156,13 @@ def classify_words(words: str, *, status: int | None = None) -> FailureKind:
     return next(meant, "model-error")
 
 
-def explain_words(
-    name: str,
-    words: str,
-    *,
-    status: int | None = None,
-    login: str,
-    partial: AdapterAnswer | None = None,
-) -> AskFailed:
-    """Return the failure of the program *name*, from its own words, *login* as a hint."""
-    said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
-    kind = classify_words(words, status=status)
-    hint = login if kind == "auth" else None
-    return AskFailed(kind, f"{name}: {said}", hint=hint, partial=partial)
-
-
-def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
-    """Add to *failure* when its rate limit ends (``resetAt``, in milliseconds)."""
-    if reset_s is not None and failure.kind == "rate-limit":
-        failure.facts["resetAt"] = reset_s * 1000
-        failure.hint = f"the limit ends at {render_time(reset_s * 1000)}"
-    return failure
-
-
 def find_last_words(stderr: bytes) -> tuple[str, bool]:
     """Return the last line of *stderr* that reports an error, and True; else the last line.
 
     The line before an unexpected help page counts as an error too.
     """
-    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    text = without_colours(stderr.decode(errors="replace"))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     helped = next((number for number, line in enumerate(lines) if re.match(_HELP, line)), None)
     if helped:
         lines = lines[:helped]
@@ -253,16 +246,22 @@ class CommandAdapter(NamedTuple):
             command = self.build(question, folder)
             extend_prompt(question.step_dir, question.prompt, command.given)
             ended = EndedProgram(self._run(command, question, folder), question, folder)
-            stopped = _why_stopped(ended)
-            if stopped is not None:
-                kind, message = stopped
-                raise AskFailed(kind, f"{self.name} {message}", partial=self._partial(ended))
-            try:
-                answer = self.parse(ended)
-            except AskFailed as failure:
-                failure.partial = self._with_own_usage(question, failure.partial or _raw(ended))
-                raise
-            return self._with_own_usage(question, answer)
+            return self.judge(ended)
+
+    def judge(self, ended: EndedProgram) -> AdapterAnswer:
+        """Return the answer of a call that was not stopped, with the usage of that call alone."""
+        failure: AskFailed | None = None
+        try:
+            answer = self.parse(ended)
+        except AskFailed as failed:
+            failure, answer = failed, failed.partial or _raw(ended)
+        answer = self._with_own_usage(ended.question, answer)
+        if stopped := _why_stopped(ended):
+            failure = AskFailed(stopped[0], f"{self.name} {stopped[1]}")
+        if failure is None:
+            return answer
+        failure.partial = answer
+        raise failure
 
     def parse(self, ended: EndedProgram) -> AdapterAnswer:
         """Return the answer of a call that ended."""
@@ -274,12 +273,7 @@ class CommandAdapter(NamedTuple):
                 message = f"{self.name} does not know the session {session:.60} any more"
                 raise AskFailed("no-session", message)
         if report.error is not None:
-            raise with_reset(
-                explain_words(
-                    self.name, report.error, status=report.status, login=self.login, partial=answer
-                ),
-                report.reset_s,
-            )
+            raise report.explain(self.name, login=self.login)
         if not report.has_end:
             raise ended.explain_no_record(self.name, login=self.login, partial=answer)
         if run.exit_code and not report.any_status:
@@ -330,13 +324,6 @@ class CommandAdapter(NamedTuple):
         missing = failures[0]
         hint = missing.hint if configured or not self.install else self.install
         raise AskFailed("missing", missing.message, hint=hint) from missing
-
-    def _partial(self, ended: EndedProgram) -> AdapterAnswer:
-        try:
-            answer = self.parse(ended)
-        except AskFailed as failure:
-            answer = failure.partial or _raw(ended)
-        return self._with_own_usage(ended.question, answer)
 
     def _with_own_usage(self, question: AdapterQuestion, answer: AdapterAnswer) -> AdapterAnswer:
         """Return *answer*, complete or not, with the usage of this question alone."""

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from uwf_git.agentkit.turn import (
     Adapter,
     AdapterQuestion,
     AgentResult,
+    AskFailed,
     load_context,
     load_settings,
     parse_arguments,
@@ -215,7 +217,12 @@ def adapter_main(
     shared = {key: meaning for key, meaning in KEYS.items() if key not in without}
     meanings = {**shared, **(keys or {})}
 
+    def stop(_number: int, _frame: object) -> None:
+        raise AskFailed("interrupted", f"{adapter.name} was stopped from outside")
+
     def run(argv: list[str]) -> int:
+        # While a program runs for it, `deferred_signals` notes them instead.
+        signal.signal(signal.SIGTERM, stop)
         words = parse_words(parse_arguments(argv).own, keys=tuple(meanings), word=word)
         return run_as_agent(lambda: play(adapter, words, environ=os.environ, argv=argv))
 

@@ -1,5 +1,7 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
+from itertools import takewhile
+from threading import Lock
 from typing import Any
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
@@ -15,12 +17,13 @@ from uwf_git.commands.turn.turn import (
     read_input_files,
 )
 from uwf_git.engine.form import list_questions
+from uwf_git.engine.lazy_list import LazyList
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step
-from uwf_git.model.event_rules import CONTROLS, signal_of
+from uwf_git.model.event_rules import CONTROLS, STEPS, signal_of
 from uwf_git.model.names import NodeHash
 from uwf_git.model.text import CHECK, find_last_output, first_line
 from uwf_git.model.thread import ThreadState
@@ -233,7 +236,7 @@ def build_context(
         "role": _view_role(snapshot, workflow, role)
         | _view_output_file(store, snapshot, present, place, asked),
         "start": _view_start(snapshot),
-        "steps": view_steps(snapshot, count_steps_before(store, snapshot)),
+        "steps": _view_steps(store, snapshot),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
         "visit": present.visits.get(role, 0) + 1,
@@ -245,6 +248,30 @@ def build_context(
         **in_flow,
         **({"inputFiles": views} if views else {}),
     }
+
+
+def _view_steps(store: Store, snapshot: Snapshot) -> LazyList[dict[str, Any]]:
+    """Return the steps; ``session`` only where the conversation is the thread's as it is now.
+
+    Those of the thread that split or was forked go on there, and those from before a poke hold the
+    turn that was taken back.
+    """
+    history = walk_history(store, snapshot.commit.oid)
+    since = takewhile(lambda each: each.record.event != "poke", history)
+    newer = (each.record.node for each in since if each.record.event in STEPS)
+    own: set[NodeHash] = set()
+    lock = Lock()
+
+    def view(step: dict[str, Any]) -> dict[str, Any]:
+        if "session" in step:
+            with lock:
+                while step["hash"] not in own and (node := next(newer, None)):
+                    own.add(node)
+            if step["hash"] not in own:
+                del step["session"]
+        return step
+
+    return view_steps(snapshot, count_steps_before(store, snapshot)).mapped(view)
 
 
 def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | None:
