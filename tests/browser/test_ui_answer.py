@@ -178,6 +178,8 @@ def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> No
     expect(tab.find("heading", "No answer is needed now")).to_be_visible()
     expect(tab.page.locator("pre")).to_contain_text("It reads well.")
     expect(tab.page.locator("pre")).to_contain_text("Asked Ada.")
+    tab.find("button", "Forget it").click()
+    expect(tab.page.locator("pre")).to_have_count(0)
 
 
 def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: Tab) -> None:

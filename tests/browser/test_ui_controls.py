@@ -80,11 +80,14 @@ def test_fork_from_a_step(world: World, tab: Tab) -> None:
     tab.open(f"/t/{thread}/s/2")
     expect(tab.page.locator(".of-step h2")).to_have_text("2. developer")
     tab.find("checkbox", "and go on").uncheck()
-    tab.find("button", "Fork here").click()
+    tab.find("button", "Fork here").dblclick()
     expect(tab.page.locator(".head .badge")).to_have_text("·ready")
     expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("developer")
     forks = [row for row in list_thread_rows(world.store, ListRequest()) if row["thread"] != thread]
     assert [row["depth"] for row in forks] == [2]
+    # What was before the fork is shown as the fork's: the controls act on what is shown.
+    tab.page.locator(".timeline a.event", has_text="planner").click()
+    expect(tab.page).to_have_url(re.compile(f"#/t/{forks[0]['thread']}/s/1$"))
     assert tab.heard == []
 
 
@@ -97,6 +100,10 @@ def test_poke_takes_a_step_back(world: World, tab: Tab) -> None:
     tab.find("button", "Poke").click()
     expect(tab.page.locator(".timeline .back")).to_have_text("writer taken back")
     assert world.snapshot(thread).record.depth == 0
+    tab.text("Change state, limits or agents").click()
+    tab.page.get_by_label("Patch of the state").fill('["a"]')
+    tab.find("button", "Patch").click()
+    expect(tab.text("a patch is an object")).to_be_visible()
 
 
 def test_interrupt_needs_a_reason(world: World, tab: Tab) -> None:
@@ -122,6 +129,7 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     agent = Listener(world)
     trust(world, "uwf-mock script.yaml")
     tab.open("/new")
+    tab.page.get_by_label("What should it do?").fill("Sort mail")
     tab.find("searchbox", "Search workflows").fill("until content")
     expect(tab.page.locator(".workflows li")).to_have_count(1)
     tab.find("link", re.compile("^demo")).click()
@@ -145,6 +153,8 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     agent.finish()
     expect(tab.text("waits for a person").first).to_be_visible()
     expect(tab.find("link", "Answer").first).to_be_visible()
+    tab.open("/new")
+    expect(tab.page.get_by_label("What should it do?")).to_have_value("Sort mail")
 
 
 def test_state_limits_and_agents_are_changed(world: World, tab: Tab, axe: str) -> None:

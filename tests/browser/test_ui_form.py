@@ -34,6 +34,8 @@ _OBJECT = {
             ],
         },
         "any": {},
+        "maybe list": {"type": ["array", "null"], "items": {"type": ["integer", "null"]}},
+        "C#": {"type": ["object", "null"], "properties": {"really?": {"type": "boolean"}}},
         "__proto__": {"type": "string"},
     },
     "required": ["flag", "fixed"],
@@ -47,6 +49,8 @@ _VALUES: list[tuple[Any, Any]] = [
     (_OBJECT, {"flag": True, "fixed": "yes", "kind": {"a/b": "x"}, "any": [1, {"y": None}]}),
     (_OBJECT, {"flag": True, "fixed": "yes", "kind": [1, 2], "__proto__": "own"}),
     (_OBJECT, {"flag": True, "fixed": "yes", "kind": "a text"}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "maybe list": None, "C#": None}),
+    (_OBJECT, {"flag": True, "fixed": "yes", "maybe list": [None], "C#": {"really?": True}}),
     ({"type": "string"}, "two\nlines"),
     ({"type": "integer"}, 9007199254740991),
     ({"type": "array", "items": {"type": "string"}}, ["a", "", "b"]),
@@ -81,12 +85,65 @@ def test_value_that_is_typed_is_the_value(page_of: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["integer", "number"])
-@pytest.mark.parametrize("text", ["9007199254740993", " -9007199254740993"])
+@pytest.mark.parametrize("text", ["9007199254740993", " -9007199254740993", "1e400"])
 def test_number_that_a_browser_cannot_hold_is_a_problem(page_of: Any, kind: str, text: str) -> None:
     asked = "async ([root, typed]) => (await import('/modules/schema.js')).collect(root, typed)"
     found = page_of.evaluate(asked, [{"type": kind}, {"": text}])
     assert found["problems"] == {"": f"a browser cannot hold {text.strip()} exactly"}
     assert found.get("value") is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "shown"),
+    [
+        ({"type": ["boolean", "null"]}, {}, "Answeror nullYesNonull"),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            {"~?": "1"},
+            "Whichstringnullvaluenull",
+        ),
+        ({"type": "integer", "default": 5}, {}, "Answera whole number, default 5"),
+    ],
+)
+def test_form_says_what_can_be_done(page_of: Any, schema: Any, typed: Any, shown: str) -> None:
+    asked = """async ([root, typed]) => {
+        const {patch} = await import('/modules/dom.js');
+        const {describeForm} = await import('/modules/form.js');
+        const into = document.createElement('div');
+        patch(into, describeForm({root, typed, problems: {}}));
+        return into.textContent;
+    }"""
+    assert page_of.evaluate(asked, [schema, typed]) == shown
+
+
+def test_what_was_typed_is_told_with_names_and_values(page_of: Any) -> None:
+    properties = {"C#": {"type": "string"}, "?": {"enum": ["a", "b"]}, "1": {"type": "integer"}}
+    typed = {
+        "schema": {"type": "object", "properties": properties},
+        "before": "What came before.",
+        "fields": {"/C#": "", "/?": "1", "/1": "many"},
+        "content": "A text.",
+    }
+    asked = """async typed => {
+        const {readTyped, typeField} = await import('/modules/typed.js');
+        typeField(typed, '/C#', 'sharp');
+        return readTyped(typed);
+    }"""
+    told = page_of.evaluate(asked, typed)
+    shown = json.dumps({"C#": "sharp", "?": "b"}, indent=2)
+    assert told == f"What came before.\n\n{shown}\n\n/1: many\n\nA text."
+
+
+def test_problem_at_a_name_that_is_a_number(page_of: Any) -> None:
+    asked = """async () => {
+        const {patch} = await import('/modules/dom.js');
+        const {Problems} = await import('/modules/problems.js');
+        const [into, problems] = [document.createElement('div'), new Problems()];
+        Object.assign(problems, {byPlace: {'/1/0': 'short'}, names: {'/1': '1'}});
+        patch(into, problems.describe());
+        return into.querySelector('li').textContent;
+    }"""
+    assert page_of.evaluate(asked) == "1 1: short"
 
 
 def test_what_was_sent_before_it_was_drawn_leaves_its_field(page_of: Any) -> None:

@@ -2,12 +2,15 @@
 
 import os
 import re
+import signal
+from pathlib import Path
 from typing import Any
 
 from browser.ui import Listener, Tab, end, expect, serve
-from commands.world import World
+from commands.world import DEMO, World
 
 from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.local_files import log_path
 
 _SHOW = """is => {
     Object.defineProperty(document, 'visibilityState', {value: is, configurable: true});
@@ -83,9 +86,8 @@ def test_running_agent_is_paused_and_killed(world: World, tab: Tab) -> None:
 
 
 def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, browser: Any) -> None:
-    world.put()
-    tab.open("/new")
-    expect(tab.find("heading", "Choose a workflow")).to_be_visible()
+    tab.open(f"/t/{world.begun()}")
+    tab.page.get_by_label("Why, or a hint").fill("Typed before")
     port = tab.server.port
     tab.server.stop()
     expect(tab.text("Not connected")).to_be_visible()
@@ -94,10 +96,49 @@ def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, brows
         expect(tab.find("heading", "This page has no valid key")).to_be_visible(timeout=30_000)
         other = tab.page.context.new_page()
         other.goto(again.address)
-        expect(other.get_by_text("No threads yet.")).to_be_visible()
-        # The first tab goes on by itself.
-        expect(tab.find("heading", "Choose a workflow")).to_be_visible()
+        expect(other.get_by_text("Do it.")).to_be_visible()
+        # The first tab goes on by itself, with what was typed.
+        expect(tab.page.get_by_label("Why, or a hint")).to_have_value("Typed before")
         other.close()
+
+
+def test_stream_that_has_gone_silent_is_not_live(world: World, tab: Tab) -> None:
+    tab.page.clock.install()
+    tab.open(f"/t/{world.begun()}")
+    expect(tab.text("Live")).to_be_visible()
+    tab.server.process.send_signal(signal.SIGSTOP)
+    tab.page.clock.fast_forward(60_000)
+    expect(tab.text("Not connected")).to_be_visible()
+    tab.server.process.send_signal(signal.SIGCONT)
+    expect(tab.text("Live")).to_be_visible()
+
+
+def test_log_is_told_to_be_cut_and_asked_for_while_it_is_shown(world: World, tab: Tab) -> None:
+    agent = Listener(world)
+    thread = world.begun(DEMO, agent.command)
+    log = Path(log_path(world.store, thread))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("line\n" * 600)
+    driver = world.process("thread", "run", thread)
+    agent.say("at work")
+    tab.open(f"/t/{thread}")
+    expect(tab.text("Earlier lines are left out.")).to_be_visible()
+    # It is left while it is read once more.
+    held: list[Any] = []
+    tab.page.route(f"**/api/threads/{thread}", lambda each: held.append(each))  # noqa: PLW0108 (see `Tab.listen`)
+    with tab.page.expect_request(f"**/api/threads/{thread}"):
+        tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    tab.open("/")
+    expect(tab.page.locator("a.row")).to_be_visible()
+    asked: list[str] = []
+    tab.page.on("request", lambda each: asked.append(each.url))
+    with tab.page.expect_response(f"**/api/threads/{thread}"):
+        held[0].continue_()
+    tab.page.wait_for_timeout(300)
+    assert [each for each in asked if "/log" in each] == []
+    agent.finish()
+    driver.kill()
+    driver.communicate()
 
 
 def test_store_that_has_gone_is_not_live(world: World, tab: Tab) -> None:

@@ -9,6 +9,8 @@ from commands.step.test_record_turn import CHECKS
 from commands.world import World, replied, says
 from web.stories import tell_work
 
+from uwf_git.commands.step.step_thread import list_leaves
+
 
 def test_step_is_told_compared_and_checked(world: World, tab: Tab) -> None:
     thread = tell_work(world)
@@ -73,6 +75,21 @@ def test_branches_lead_to_their_threads_and_back(world: World, tab: Tab) -> None
     tab.find("link", re.compile("^branch of")).click()
     expect(tab.page).to_have_url(re.compile(f"#/t/{thread}$"))
     assert tab.heard == []
+
+
+def test_branches_of_branches_are_live_under_a_short_address(world: World, tab: Tab) -> None:
+    inner = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
+    nodes = f"[{inner}, {{type: agent, agentId: three}}]"
+    at = split_checks(world, f"name: nest\nroot: {{type: parallel, nodes: {nodes}}}\n")
+    world.step(at.children[0])
+    leaf, *_ = list_leaves(world.store, world.snapshot(at.children[0]))
+    tab.open(f"/t/{at.thread[:20]}")
+    rows = tab.page.locator(".timeline a.event")
+    expect(rows.last).to_be_visible()
+
+    world.step(leaf, says({}))
+
+    expect(rows.filter(has_text="1one")).to_be_visible()
 
 
 def test_branches_that_cannot_be_joined_are_told_with_what_to_type(world: World, tab: Tab) -> None:

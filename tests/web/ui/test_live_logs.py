@@ -44,6 +44,21 @@ def test_lines_come_once_and_whole(world: World, logs: LiveLogs, thread: ThreadI
     assert (later["next"], later["isRunning"], later["isCut"]) == (5, False, False)
 
 
+def test_log_says_that_it_is_cut(world: World, logs: LiveLogs, thread: ThreadId) -> None:
+    say(world, thread, "line\n" * 500)
+    assert not logs.read(thread, 0)["isCut"]
+    say(world, thread, "line\n" * 2000)
+    newest = logs.read(thread, 0)
+    assert (newest["lines"][0]["n"], newest["next"], newest["isCut"]) == (501, 2501, True)
+    assert not logs.read(thread, 2400)["isCut"]
+
+
+def test_log_that_was_long_is_cut(world: World, logs: LiveLogs, thread: ThreadId) -> None:
+    say(world, thread, "line\n" * 501)
+    read = logs.read(thread, 0)
+    assert (len(read["lines"]), read["isCut"]) == (500, True)
+
+
 def test_log_that_began_late_is_found(world: World, logs: LiveLogs, thread: ThreadId) -> None:
     assert logs.read(thread, 0)["lines"] == []
     say(world, thread, "one\n")

@@ -243,7 +243,9 @@ _NO_TOKEN = Refusal(
     "the token is missing, or of an earlier start of the server",
     f"{_OPEN}, or start it again",
 )
-TOO_LARGE = Refusal(413, "too-large", f"the body is larger than {MOST_BODY_BYTES} bytes")
+TOO_LARGE = Refusal(
+    413, "too-large", f"the body is larger than {MOST_BODY_BYTES} bytes", "send it on a terminal"
+)
 NOT_JSON = Refusal(415, "not-json", "the body of a POST is application/json")
 
 

@@ -75,10 +75,14 @@ class _Line(NamedTuple):
 
 class _LiveLog:
     def __init__(self, store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
-        self._reader = LogReader(store, LogRequest(thread, _FIRST, environ))
+        self._reader = LogReader(store, LogRequest(thread, _FIRST + 1, environ))
         self._lines: deque[_Line] = deque(maxlen=_MOST_KEPT)
         self.following = 1
         self.asked_at = time.monotonic()
+        self.read_on()
+        # One more than is shown was asked for, to know whether there is more.
+        if len(self._lines) > _FIRST:
+            self._lines.popleft()
 
     def read_on(self) -> None:
         """Read what came since the last call."""
@@ -88,17 +92,14 @@ class _LiveLog:
                 self.following += 1
 
     def view(self, after: int) -> dict[str, Any]:
-        """Return the lines from number *after* on."""
+        """Return the last lines from number *after* on."""
         self.asked_at = time.monotonic()
-        shown = [each for each in self._lines if each.number >= after]
-        sent = shown[:_MOST_SENT]
-        following = sent[-1].number + 1 if sent else self.following
-        is_cut = bool(shown) and after > 0 and shown[0].number > after
+        shown = [each for each in self._lines if each.number >= after][-_MOST_SENT:]
         return {
-            "lines": [{"n": n, "source": source, "text": text} for n, source, text in sent],
-            "next": following,
+            "lines": [{"n": n, "source": source, "text": text} for n, source, text in shown],
+            "next": self.following,
             "isRunning": not self._reader.is_over(),
-            "isCut": is_cut,
+            "isCut": bool(shown) and shown[0].number > max(after, 1),
         }
 
     def close(self) -> None:

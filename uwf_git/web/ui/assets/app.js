@@ -28,7 +28,7 @@ const page = {
 function show() {
   const route = readRoute();
   const [View, key] = choose(route.parts);
-  if (page.viewKey !== key || page.view === null) {
+  if (page.viewKey !== key) {
     page.view?.stop?.();
     page.viewKey = key;
     page.view = new View({ draw, route, refuse });
@@ -166,13 +166,12 @@ function readAbout() {
   );
 }
 
-/** Show everything anew, with another token. */
+/** Go on with another token; what was typed stays. */
 function renew() {
   page.refused = null;
-  page.view = null;
   readAbout();
   reconnect();
-  show();
+  page.view.hear({ type: "hello", reset: true });
 }
 
 async function begin() {

@@ -58,8 +58,9 @@ export class Answer {
 
   move() {}
 
-  hear({ type, threads = [], all, reset }) {
-    if (!this.isSending && (all || reset || (type === "threads" && threads.includes(this.id)))) {
+  hear({ threads = [], all, reset }) {
+    // The address may have the beginning of the id.
+    if (!this.isSending && (all || reset || threads.some((each) => each.startsWith(this.id)))) {
       this.question.load();
       this.before.load();
     }
@@ -71,8 +72,7 @@ export class Answer {
     const { asked } = this.typed;
     if (asked === now) return;
     if (asked !== undefined && isTyped(this.typed)) this.moveOn(JSON.parse(asked), question);
-    this.typed.asked = now;
-    this.keepTyped();
+    this.set({ asked: now, schema: question.schema });
   }
 
   moveOn(before, question) {
@@ -83,8 +83,8 @@ export class Answer {
       return;
     }
     this.moved = `The thread moved on while you typed: it was ${before.role}'s turn, now it is ${question.question.role}'s. What you typed stands below the form.`;
-    this.typed.before = readTyped(this.typed);
-    clear(this.typed);
+    const typed = readTyped(this.typed);
+    Object.assign(clear(this.typed), { before: typed });
   }
 
   keepTyped() {
@@ -120,15 +120,15 @@ export class Answer {
       { class: "form", key: "none" },
       h("h1", { tabindex: "-1" }, "No answer is needed now"),
       problem(error),
-      isTyped(this.typed) && this.describeTyped(readTyped(this.typed)),
+      this.describeTyped(readTyped(this.typed), () => clear(this.typed)),
     );
   }
 
-  describeTyped(text) {
+  describeTyped(text, forgetIt) {
+    if (!text) return null;
     const drop = () => {
-      delete this.typed.before;
-      if (this.question.error) forget(this.kept);
-      else this.keepTyped();
+      forgetIt();
+      this.keepTyped();
       this.draw();
     };
     return h(
@@ -187,7 +187,7 @@ export class Answer {
         describeText(this, "content", ["Text", OPTIONAL], ABOUT_CONTENT, "3"),
         describeText(this, "note", ["Note", OPTIONAL], ABOUT_NOTE, "1"),
         describeSend(this, "Record the answer", "and go on"),
-        this.typed.before && this.describeTyped(this.typed.before),
+        this.describeTyped(this.typed.before, () => (this.typed.before = "")),
       ),
     );
   }
@@ -223,7 +223,7 @@ export class Answer {
   formOf(root) {
     const change = (place, text) => {
       typeField(this.typed, place, text);
-      delete this.problems.byPlace[place.replace(/[#?]$/, "")];
+      delete this.problems.byPlace[place.replace(/~[#?]$/, "")];
       this.keepTyped();
     };
     return {

@@ -45,8 +45,8 @@ export class Change {
     const submit = async (event) => {
       event.preventDefault();
       const [patch, wrong] = parseJson(this.patch);
-      this.wrong = wrong;
-      if (!wrong && (await this.send("patch", { patch }))) this.patch = "";
+      this.wrong = wrong || (this.patch.trim().startsWith("{") ? "" : "a patch is an object: {…}");
+      if (!this.wrong && (await this.send("patch", { patch }))) this.patch = "";
       this.draw();
     };
     return h(

@@ -135,7 +135,8 @@ export class Controls {
         title: about,
         class: { kill: "danger", run: "act" }[name],
         "aria-disabled": isOff ? "true" : null,
-        onclick: () => !isOff && this.send(name, thread, chosen),
+        // The second click of two would meet what the first has brought.
+        onclick: ({ detail }) => !isOff && detail < 2 && this.send(name, thread, chosen),
         onblur: () => !can && this.draw(),
       },
       title,

@@ -60,29 +60,17 @@ function patchChildren(parent, children) {
     if (key === undefined) rest.push(node);
     else byKey.set(key, node);
   }
-  let place = parent.firstChild;
-  const kept = new Set();
-  for (const child of children) {
+  const nodes = children.map((child) => {
     const found = findNode(child, byKey, rest);
-    const node = found ? update(found, child) : make(child, parent);
-    kept.add(node);
-    while (place !== null && !kept.has(place) && !isWanted(place, byKey, rest)) {
-      place = dropped(place);
-    }
+    return found ? update(found, child) : make(child, parent);
+  });
+  const kept = new Set(nodes);
+  for (const node of [...parent.childNodes]) if (!kept.has(node)) node.remove();
+  let place = parent.firstChild;
+  for (const node of nodes) {
     if (node === place) place = place.nextSibling;
     else move(parent, node, place);
   }
-  for (const node of [...parent.childNodes]) if (!kept.has(node)) node.remove();
-}
-
-function isWanted(node, byKey, rest) {
-  return rest.includes(node) || byKey.get(descriptions.get(node)?.props.key) === node;
-}
-
-function dropped(node) {
-  const next = node.nextSibling;
-  node.remove();
-  return next;
 }
 
 function move(parent, node, before) {

@@ -8,6 +8,7 @@ import {
   itemsOf,
   kindOf,
   literal,
+  mayBeNull,
   nameOf,
   resolve,
   wantsOf,
@@ -85,7 +86,7 @@ function group(form, part, inside) {
 function describeList(form, part) {
   const items = resolve(form.root, part.schema.items);
   const numbers = itemsOf(form.typed, part.place);
-  const change = (list) => form.press(`${part.place}#`, list.join(","));
+  const change = (list) => form.press(`${part.place}~#`, list.join(","));
   const rows = numbers.map((number, index) => {
     const place = add(part.place, number);
     const inner = {
@@ -123,7 +124,7 @@ function describeList(form, part) {
       "aria-disabled": isFull ? "true" : null,
       onclick: () =>
         !isFull &&
-        form.press(`${part.place}#`, [...numbers, next].join(","), add(part.place, next)),
+        form.press(`${part.place}~#`, [...numbers, next].join(","), add(part.place, next)),
     },
     `Add ${part.name || "item"}`,
   );
@@ -132,7 +133,7 @@ function describeList(form, part) {
 
 function describeChoice(form, part) {
   const shapes = choicesOf(form.root, part.schema);
-  const place = `${part.place}?`;
+  const place = `${part.place}~?`;
   const chosen = form.typed[place] ?? (shapes.length === 1 ? "0" : "");
   const shape = shapes[Number(chosen)];
   const names = shapes.map((each, number) => [String(number), choiceName(form.root, each, number)]);
@@ -140,14 +141,14 @@ function describeChoice(form, part) {
   const inner = {
     ...part,
     schema: shape,
-    place: add(part.place, `?${chosen}`),
+    place: `${part.place}/~?${chosen}`,
     name: "",
     isRequired: true,
     isInner: true,
   };
   return h(
     "div",
-    { class: "choice", key: `${part.place}?`, id: idOf(part.place), tabindex: "-1" },
+    { class: "choice", key: place, id: idOf(part.place), tabindex: "-1" },
     pick(form, { ...part, place, name: part.name || "Which" }, withNothing(part, names), chosen),
     problem(form, part.place),
     isOpen && describeInner(form, inner),
@@ -195,6 +196,7 @@ function describeField(form, part, kind) {
       withNothing(part, [
         ["yes", "Yes"],
         ["no", "No"],
+        ...(mayBeNull(part.schema) ? [["null", "null"]] : []),
       ]),
       form.typed[part.place] ?? "",
     );

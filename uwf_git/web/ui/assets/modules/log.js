@@ -20,52 +20,40 @@ export class LogView {
     this.lines = [];
     this.next = 0;
     this.isCut = false;
-    this.timer = null;
+    this.since = null;
+    this.askedAt = 0;
     this.follows = true;
     this.log = new Loader(() => this.readLines(), draw);
   }
 
-  /** Show the log from now on: the server sends changes only while it is asked for. */
+  /** Show the log of a turn. */
   start({ role, since }) {
     // Between two turns there is no role.
-    if (this.timer !== null && (!role || since === this.since)) return;
-    this.stop();
+    if (this.since !== null && (!role || since === this.since)) return;
     this.since = since;
     this.lines = [];
     this.next = 0;
-    this.isCut = false;
     this.prompt = new Loader(() => get(path("threads", this.thread, "prompt")), this.draw);
     if (this.tab === "prompt") this.prompt.load();
+    this.load();
+  }
+
+  load() {
     this.log.load();
-    this.timer = setInterval(
-      () => document.visibilityState === "visible" && this.log.load(),
-      AGAIN_MS,
-    );
-  }
-
-  stop() {
-    clearInterval(this.timer);
-    this.timer = null;
-  }
-
-  hear() {
-    if (this.timer !== null) this.log.load();
   }
 
   async readLines() {
-    const { since } = this;
-    const read = await get(path("threads", this.thread, "log") + query({ after: this.next }));
-    if (since !== this.since || read.next < this.next) {
-      this.lines = [];
+    this.askedAt = Date.now();
+    const { since, next: after } = this;
+    const read = await get(path("threads", this.thread, "log") + query({ after }));
+    if (since !== this.since || read.next < after) {
       this.next = 0;
       return this.readLines();
     }
-    if (read.isCut && this.next === 0) this.isCut = true;
-    this.lines.push(...read.lines.filter((line) => line.n >= this.next));
-    if (this.lines.length > MOST_LINES) {
-      this.lines.splice(0, this.lines.length - MOST_LINES);
-      this.isCut = true;
-    }
+    if (after === 0) [this.lines, this.isCut] = [[], false];
+    this.lines.push(...read.lines.filter((line) => line.n >= after));
+    this.isCut ||= read.isCut || this.lines.length > MOST_LINES;
+    this.lines = this.lines.slice(-MOST_LINES);
     this.next = read.next;
     return read;
   }
@@ -145,10 +133,11 @@ export class LogView {
     this.follows = pre.scrollHeight - pre.scrollTop - pre.clientHeight < NEAR_END;
   }
 
-  /** Keep the newest line in sight, unless the reader has scrolled back. */
+  /** Keep the newest line in sight, unless the reader has scrolled back; ask now and then. */
   drawn() {
-    const pre = this.timer !== null && document.querySelector("pre.log");
+    const pre = document.querySelector("pre.log");
     if (pre && this.follows) pre.scrollTop = pre.scrollHeight;
+    if (Date.now() - this.askedAt > AGAIN_MS) this.load();
   }
 
   describePrompt() {

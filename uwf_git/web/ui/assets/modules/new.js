@@ -4,7 +4,7 @@ import { get, getText, path, post } from "./api.js";
 import { carry } from "./controls.js";
 import { h } from "./dom.js";
 import { plural } from "./format.js";
-import { forget, keep, recall } from "./kept.js";
+import { keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
 import { describePicture, describeSend, describeText } from "./panels.js";
 import { go, link } from "./route.js";
@@ -49,6 +49,9 @@ export class New {
     if (!reset) return;
     this.workflows.load();
     this.agents.load();
+    if (!this.name) return;
+    this.chosen.load();
+    this.picture.load();
   }
 
   describe() {
@@ -299,7 +302,7 @@ export class New {
   }
 
   started(made) {
-    forget(KEPT);
+    this.set({ prompt: "", agents: {} });
     say(made.driver ? "Started; it goes on in the background" : "Started");
     carry(made.thread, made.refused);
     go(["t", made.thread]);

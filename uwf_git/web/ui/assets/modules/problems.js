@@ -91,8 +91,8 @@ function nameOf(place, names = {}) {
   for (const part of place.split("/").slice(1)) {
     at += `/${part}`;
     const name = names[at] ?? part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (/^\d+$/.test(part)) told += ` ${Number(part) + 1}`;
-    else if (!part.startsWith("?")) told += told ? ` › ${name}` : name;
+    if (names[at] === undefined && /^\d+$/.test(part)) told += ` ${Number(part) + 1}`;
+    else if (!part.startsWith("~?")) told += told ? ` › ${name}` : name;
   }
   return told || "answer";
 }

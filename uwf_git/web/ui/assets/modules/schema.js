@@ -1,8 +1,9 @@
 // A form's fields from a JSON Schema: which kind each part is, and the value of what was typed.
 //
-// What is typed is a flat map from places to texts: "/name" a field, "/list#" the items of a list,
-// "/choice?" which alternative. A place is made of names and item numbers that stay while items are
-// removed; `collect` tells which place has which JSON pointer.
+// What is typed is a flat map from places to texts: "/name" a field, "/list~#" the items of a list,
+// "/choice~?" which alternative; a name does not end so, since its own "~" is "~0". A place is made of
+// names and item numbers that stay while items are removed; `collect` tells which place has which
+// JSON pointer.
 
 import { decode } from "./route.js";
 
@@ -51,6 +52,7 @@ const KNOWN = new Set([
 export function resolve(root, schema) {
   for (let count = 0; count < 10; count += 1) {
     if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return {};
+    if (schema.type === "null") return { const: null, ...schema };
     if (typeof schema.$ref !== "string") return schema;
     const { $ref, ...beside } = schema;
     const target = follow(root, $ref);
@@ -82,12 +84,14 @@ export function kindOf(root, schema, depth = 0) {
   const type = typeOf(schema) || (schema.properties ? "object" : "");
   if (SCALARS.has(type)) return type;
   if (depth >= DEEPEST) return "json";
-  if (type === "array" && schema.items && typeof schema.items === "object") return "list";
+  const isList = type === "array" && schema.items && typeof schema.items === "object";
+  if (isList) return mayBeNull(schema) ? "choice" : "list";
   const isPlain = [undefined, true, false].includes(schema.additionalProperties);
   const required = schema.required ?? [];
   const names = Object.keys(schema.properties ?? {});
   const isWhole = names.length > 0 && required.every((name) => names.includes(name));
-  return type === "object" && isPlain && isWhole ? "object" : "json";
+  if (type !== "object" || !isPlain || !isWhole) return "json";
+  return mayBeNull(schema) ? "choice" : "object";
 }
 
 function typeOf(schema) {
@@ -103,6 +107,11 @@ export function mayBeNull(schema) {
 /** Return the alternatives of *schema*; null if they are none that a form can show. */
 export function choicesOf(root, schema) {
   const choices = schema.oneOf ?? schema.anyOf;
+  if (!choices) {
+    // An object or a list, or null.
+    const { title, description, ...shape } = schema;
+    return [{ ...shape, type: typeOf(schema) }, { const: null }];
+  }
   if (!Array.isArray(choices) || choices.length === 0 || schema.properties) return null;
   return choices.map((choice) => resolve(root, choice));
 }
@@ -146,7 +155,7 @@ export function wantsOf(schema) {
   // A description says it in words.
   if (!schema.description) say("pattern", (text) => `matches ${text}`);
   say("format", (text) => `format ${text}`);
-  say("default", (value) => `${literal(value)} if you leave it empty`);
+  say("default", (value) => `default ${literal(value)}`);
   if (schema.uniqueItems === true) told.push("no item twice");
   if (mayBeNull(schema)) told.push("or null");
   return told.join(", ");
@@ -157,7 +166,7 @@ export const add = (place, name) =>
 
 /** Return the numbers of the items that a list at *place* has. */
 export function itemsOf(typed, place) {
-  return (typed[`${place}#`] ?? "").split(",").filter(Boolean).map(Number);
+  return (typed[`${place}~#`] ?? "").split(",").filter(Boolean).map(Number);
 }
 
 /** Return the JSON value of a text, as [value, problem]. */
@@ -176,7 +185,8 @@ function checkExact(_name, value, context) {
 }
 
 function inexact(text, value) {
-  const isExact = !/^-?\d+$/.test(text) || Number.isSafeInteger(value);
+  const isWhole = /^-?\d+$/.test(text);
+  const isExact = isWhole ? Number.isSafeInteger(value) : ![Infinity, -Infinity].includes(value);
   return isExact ? "" : `a browser cannot hold ${text} exactly`;
 }
 
@@ -290,7 +300,7 @@ function readList(found, part) {
 
 function readChoice(found, part) {
   const shapes = choicesOf(found.root, part.schema);
-  const chosen = found.typed[`${part.place}?`] ?? "";
+  const chosen = found.typed[`${part.place}~?`] ?? "";
   if (chosen === "" && shapes.length > 1) {
     if (part.isRequired) found.problems[part.place] = "choose one";
     return undefined;
@@ -299,26 +309,26 @@ function readChoice(found, part) {
   return read(found, {
     ...part,
     schema: shapes[number] ?? {},
-    place: add(part.place, `?${number}`),
+    place: `${part.place}/~?${number}`,
     isRequired: true,
     depth: part.depth,
   });
 }
 
-/** Return what has to be typed for *value*; null if the form of *root* cannot hold it. */
-export function typeValue(root, value) {
-  const typed = {};
-  write({ root, typed }, resolve(root, root), "", value, 0);
-  const back = collect(root, typed);
-  const isSame = Object.keys(back.problems).length === 0 && isEqual(back.value, value);
-  return isSame ? typed : null;
+/** Return what has to be typed for *value*; null if the form of *root*, or a part, cannot hold it. */
+export function typeValue(root, value, schema = resolve(root, root), place = "", depth = 0) {
+  const found = { root, typed: {}, problems: {}, names: {}, places: {} };
+  write(found, schema, place, value, depth);
+  const back = read(found, { schema, place, pointer: "", isRequired: true, depth });
+  return Object.keys(found.problems).length === 0 && isEqual(back, value) ? found.typed : null;
 }
 
 function write(into, schema, place, value, depth) {
   const { root, typed } = into;
   const kind = kindOf(root, schema, depth);
   if (value === undefined) return;
-  if (value === null && mayBeNull(schema) && kind !== "json") typed[place] = "null";
+  if (kind === "choice") writeChoice(into, schema, place, value, depth);
+  else if (value === null && mayBeNull(schema) && kind !== "json") typed[place] = "null";
   else if (kind === "const") typed[place] = "yes";
   else if (kind === "enum")
     typed[place] = String(schema.enum.findIndex((each) => isEqual(each, value)));
@@ -330,11 +340,10 @@ function write(into, schema, place, value, depth) {
       write(into, resolve(root, part), add(place, name), ownOf(value, name), depth + 1);
     }
   } else if (kind === "list" && Array.isArray(value)) {
-    typed[`${place}#`] = value.map((_, number) => number).join(",");
+    typed[`${place}~#`] = value.map((_, number) => number).join(",");
     const items = resolve(root, schema.items);
     value.forEach((each, number) => write(into, items, add(place, number), each, depth + 1));
-  } else if (kind === "choice") writeChoice(into, schema, place, value, depth);
-  else typed[place] = JSON.stringify(value, null, 2);
+  } else typed[place] = JSON.stringify(value, null, 2);
 }
 
 function ownOf(value, name) {
@@ -345,13 +354,9 @@ function ownOf(value, name) {
 
 function writeChoice(into, schema, place, value, depth) {
   for (const [number, shape] of choicesOf(into.root, schema).entries()) {
-    const inner = add(place, `?${number}`);
-    const trial = { root: into.root, typed: {} };
-    write(trial, shape, inner, value, depth);
-    const found = { root: into.root, typed: trial.typed, problems: {}, names: {}, places: {} };
-    const back = read(found, { schema: shape, place: inner, pointer: "", isRequired: true, depth });
-    if (Object.keys(found.problems).length === 0 && isEqual(back, value)) {
-      Object.assign(into.typed, trial.typed, { [`${place}?`]: String(number) });
+    const typed = typeValue(into.root, value, shape, `${place}/~?${number}`, depth);
+    if (typed) {
+      Object.assign(into.typed, typed, { [`${place}~?`]: String(number) });
       return;
     }
   }

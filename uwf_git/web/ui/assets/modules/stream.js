@@ -6,6 +6,8 @@ import { request } from "./api.js";
 const NAME = "uwf-stream";
 const SHORTEST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15_000;
+// The server says something every 15 seconds; a line that is cut may stay open without a word.
+const LONGEST_SILENCE_MS = 45_000;
 
 const channel = new BroadcastChannel(NAME);
 const listeners = new Set();
@@ -62,6 +64,7 @@ async function readForEver(signal) {
       wait = SHORTEST_WAIT_MS;
       tell({ type: "state", isLive: true });
       await readLines(response.body, signal);
+      tell({ type: "state", isLive: false });
     } catch (error) {
       if (signal.aborted) return;
       tell({ type: "state", isLive: false, status: error.status ?? 0 });
@@ -75,7 +78,8 @@ async function readLines(body, signal) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   while (!signal.aborted) {
-    const { done, value } = await reader.read();
+    const timer = setTimeout(() => reader.cancel(), LONGEST_SILENCE_MS);
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer));
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();

@@ -40,6 +40,7 @@ export class Thread {
   move({ parts }) {
     [, , this.kind = "", this.at = ""] = parts;
     this.update();
+    this.readLog();
     // Where the parts stand under each other, the chosen one is below the timeline.
     if (this.wasSeen && matchMedia("(max-width: 900px)").matches) {
       document.querySelector(".of-step")?.scrollIntoView({ block: "start" });
@@ -47,27 +48,32 @@ export class Thread {
   }
 
   hear(message) {
-    if (message.type === "log" && message.thread === this.id) this.log.hear();
-    const isMine =
-      message.all || message.reset || message.threads?.some((each) => this.concerns(each));
-    if (!isMine) return;
+    const { threads = [], all, reset } = message;
+    const concerned = this.listConcerned();
+    const [own] = concerned;
+    if (message.type === "log" && message.thread === own) this.readLog();
+    if (!all && !reset && !threads.some((each) => concerned.includes(each))) return;
+    // Another server counts the lines anew.
+    if (reset) this.log.next = 0;
     this.thread.load();
     this.picture.load();
     this.entry.renew();
-    this.log.hear();
+    this.readLog();
   }
 
-  concerns(thread) {
-    const { children = [], parent } = this.thread.value ?? {};
-    return (
-      thread === this.id ||
-      thread === parent?.thread ||
-      children.some((each) => each.thread === thread)
-    );
+  /** Read the log on, if it is shown: the server tells its changes only while it is asked for. */
+  readLog() {
+    if (this.chosen === "now") this.log.load();
   }
 
-  stop() {
-    this.log.stop();
+  /** List the thread itself, and those whose changes are seen here. */
+  listConcerned() {
+    const within = (entries = []) =>
+      entries.flatMap(({ branches = [] }) =>
+        branches.flatMap((each) => [each.thread, ...within(each.entries)]),
+      );
+    const { thread = this.id, parent, children = [], entries } = this.thread.value ?? {};
+    return [thread, parent?.thread, ...children.map((each) => each.thread), ...within(entries)];
   }
 
   /** Read what is chosen now: by the address, else what runs, else the newest. */
@@ -77,13 +83,12 @@ export class Thread {
     const isNow = thread?.running && (this.kind === "now" || this.kind === "");
     this.chosen = isNow ? "now" : (found?.commit ?? null);
     if (isNow) this.log.start(thread.running);
-    else this.log.stop();
     this.entry.choose(isNow ? null : this.chosen);
     this.draw();
   }
 
   drawn() {
-    this.log.drawn();
+    if (this.chosen === "now") this.log.drawn();
     // Once: where the timeline scrolls by itself, the chosen event is in sight.
     if (!this.thread.value || this.wasSeen) return;
     this.wasSeen = true;

@@ -115,7 +115,7 @@ function describeRow(thread, entry, { chosen, place, level }) {
       "a",
       {
         class: `event level-${Math.min(level, 3)}${isMain ? "" : " minor"}`,
-        href: linkOf(entry.thread ?? thread.thread, entry),
+        href: linkOf(thread.thread, entry),
         "aria-current": isCurrent ? "true" : null,
         title: `${moment(entry.started ?? entry.time)}${entry.by ? `, ${entry.by}` : ""}`,
       },
@@ -181,7 +181,7 @@ function describeBranch(thread, branch, at) {
   return [
     head,
     ...inside.flatMap((entry) =>
-      describeEntry({ ...thread, thread: branch.thread }, { ...entry, thread: branch.thread }, at),
+      describeEntry({ ...thread, thread: branch.thread }, entry, at),
     ),
   ];
 }
