@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, commit_all
+from commands.worktree.project import PAIR, Git, begin_project, children, commit_all, write_all
 from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
@@ -15,7 +15,7 @@ from refusing import refuses
 from uwf_git.agentkit.adapters.check import list_changed
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.record import Worktree
-from uwf_git.commands.worktree.repository import find_origin, write_tree
+from uwf_git.commands.worktree.repository import find_origin
 from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
@@ -112,7 +112,7 @@ def ask_changes(place: Place) -> None:
 
 def keep(place: Place) -> None:
     apart, git = place.apart, place.git
-    tree, kept = write_tree(os.environ, apart, git_dir=apart.git_dir, head=apart.base)
+    tree, kept = write_all(apart)
     assert {each.path for each in kept} == {"lib", "inner"}
     for each in kept:
         found = git("--git-dir", each.repository, "show", f"{each.ref}:text", cwd=place.project)
@@ -155,7 +155,7 @@ def test_what_is_planted_between_look_and_run_does_not_run_either(
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
 
     ask_origin(place)
-    write_tree(os.environ, place.apart, git_dir=place.apart.git_dir, head=place.apart.base)
+    write_all(place.apart)
 
     assert "evil" in (place.project / ".git" / "config").read_text()
     assert planted.ran() == []

@@ -53,6 +53,7 @@ from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import Snapshot, get_typed
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 PLAN_EXITS = {
     1: "the plans were stopped, or cannot be begun",
@@ -259,6 +260,9 @@ def resume_command(
         driver.tell_end()
         return
     require_no_driver(store, thread)
+    if not os.path.isdir(find_workdir(store, thread) or workdir):
+        # The directory was renamed.
+        set_workdir(store, thread, workdir)
     # Before anything is changed: the port may be taken.
     with listening(settings, how.port, elsewhere=how.background) as watch:
         if max_retries is not None:

@@ -53,14 +53,15 @@ def find_plan_thread(
     """Return the newest commit of the plan thread of *workdir*, or None.
 
     The thread that the state file names, even if it has ended, comes first, then the newest
-    unfinished thread. *store* is None if there is no store yet.
+    unfinished thread. The state file is believed where the directory of the thread is gone: this
+    one is that, renamed. *store* is None if there is no store yet.
     """
     if store is None:
         return None
     hint = read_state(workdir, state_file=settings.state_file).get("thread")
     named = None
     if isinstance(hint, str) and is_thread_id(hint):
-        named = _read_plan_thread(store, ThreadId(hint), workdir)
+        named = _read_plan_thread(store, ThreadId(hint), workdir, is_named=True)
     if named is not None and named.record.status not in ENDED:
         return named
     threads = list_threads(store, archived=False)
@@ -81,10 +82,13 @@ def _find_begun(found: Snapshot | None) -> Mapping[str, Any]:
     return own or get_workflow(found, found.record.workflow).initial_state or {}
 
 
-def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
+def _read_plan_thread(
+    store: Store, thread: ThreadId, workdir: str, *, is_named: bool = False
+) -> Snapshot | None:
     """Return the tip of *thread* if it runs the workflow, and in *workdir* as far as is known."""
     known = find_workdir(store, thread)
-    if known is not None and os.path.realpath(known) != os.path.realpath(workdir):
+    is_other = known is not None and os.path.realpath(known) != os.path.realpath(workdir)
+    if is_other and not (is_named and not os.path.isdir(known or "")):
         return None
     head = find_head(store, thread)
     if head is None or (known is None and not head.archived):

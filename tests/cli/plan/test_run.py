@@ -51,16 +51,19 @@ def test_used_up_tries_wait_and_resume_decides(uwf: Uwf) -> None:
 def test_background_returns_at_once_and_the_driver_does_the_rest(uwf: Uwf) -> None:
     agent = write_plan_agent(uwf.place, "executor crash")
     words = ("plan", "run", "x", "--agent", agent, "--max-retries", "1", "--background")
+    (uwf.place / "old").mkdir()
+    copy(uwf.place / "say", uwf.place / "old")
 
-    thread = uwf.json(*words)["thread"]
+    thread = uwf.json(*words, "-d", "old")["thread"]
     assert uwf("thread", "wait", thread).status == 3
-    assert uwf.json("plan", "status")["phase"] == "waiting_human"
-    uwf.json("plan", "resume", "--continue", "--background")
+    # Also in a directory that was renamed meanwhile.
+    (uwf.place / "old").rename(uwf.place / "new")
+    assert uwf.json("plan", "status", "-d", "new")["phase"] == "waiting_human"
+    uwf.json("plan", "resume", "--continue", "--background", "-d", "new")
     assert uwf("thread", "wait", thread).status == 0
 
-    assert json.loads((uwf.place / ".state/workflow.state.json").read_text())["phase"] == (
-        "completed"
-    )
+    state = (uwf.place / "new/.state/workflow.state.json").read_text()
+    assert json.loads(state)["phase"] == "completed"
     assert "Done." in uwf("thread", "logs", thread).out
 
 

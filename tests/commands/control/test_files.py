@@ -27,9 +27,11 @@ from uwf_git.commands.control.files import (
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
+from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import find_workdir, lock_thread
 
 NESTED = """\
@@ -107,8 +109,44 @@ def test_an_agent_at_work_in_the_same_place_refuses_a_restore(
     world: World, thread: ThreadId
 ) -> None:
     other = world.start()
-    with lock_thread(world.store, other, since_ms=1), refuses("files-in-use"):
+    with lock_thread(world.store, other, since_ms=1), refuses("files-in-use") as caught:
         restore_files(world.store, world.caller, thread, "1")
+    assert isinstance(caught.value, Conflict)
+
+
+def test_files_of_a_project_that_was_renamed_are_found_in_it(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    world.kill(thread, reason="enough")
+    place = world.place.rename(tmp_path / "renamed")
+    with refuses("no-files", match="is gone"):
+        restore_files(world.store, world.caller, thread, "1")
+    caller = world.caller._replace(cwd=str(place))
+    restore_files(world.store, caller, thread, "1")
+    assert read_all(place)["new"] == "one\n"
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, caller, ForkRequest(thread, "2"), thread=new, into=into)
+    (tmp_path / "fork" / "more").touch()
+    world.step(new, says({"text": "three"}))
+    take_files(world.store, caller, thread, new)
+    assert (place / "more").exists()
+
+
+def test_a_copy_of_a_project_that_is_its_own_store_changes_no_file_of_the_other(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    begin_project(world, git)
+    world.store = open_store(str(world.place), environ=world.caller.environ)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    shutil.copytree(world.place, tmp_path / "copy")
+    copy = open_store(str(tmp_path / "copy"), environ=world.caller.environ)
+    with refuses("no-files", match="a copy of that"):
+        restore_files(copy, world.caller, thread, "1", is_before=True)
+    with refuses("no-files", match="a copy of that"):
+        take_files(copy, world.caller, thread, thread)
+    restore_files(world.store, world.caller, thread, "1", is_before=True)
+    assert not (world.place / "new").exists()
 
 
 def test_the_files_of_then_are_opened_in_a_work_tree(

@@ -59,3 +59,13 @@ def test_state_file_cannot_name_the_thread_of_another_directory(
     for named in (other.task_id, "01J00000000000000000000001", "x", 1, None):
         name_in_state_file(project, named)
         assert found(store, project) is None
+
+
+def test_state_file_is_believed_in_a_directory_that_was_renamed(
+    store: Store, project: Path, tmp_path: Path
+) -> None:
+    task = begin(store, project)
+    name_in_state_file(project, task.task_id)
+    project.rename(tmp_path / "renamed")
+
+    assert found(store, tmp_path / "renamed") == task.task_id

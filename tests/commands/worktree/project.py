@@ -8,6 +8,8 @@ from typing import Any
 from commands.world import World, replied
 
 from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.worktree.record import Inner, Worktree
+from uwf_git.commands.worktree.repository import write_tree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import Snapshot
 
@@ -64,6 +66,20 @@ def commit_all(place: Path | str, git: Git) -> str:
     git("add", "--all", cwd=place)
     git("commit", "--quiet", "-m", "a person's", cwd=place)
     return git("rev-parse", "HEAD", cwd=place).strip()
+
+
+def write_all(worktree: Worktree) -> tuple[str, tuple[Inner, ...]]:
+    """Write the tree of a worktree in which no secret is."""
+    base, git_dir = worktree.base, worktree.git_dir
+    tree, inner, _ = write_tree(
+        os.environ,
+        worktree,
+        git_dir=git_dir,
+        head=base,
+        tip=base,
+        tell_secret=lambda _path, _status: None,
+    )
+    return tree, inner
 
 
 def writer(places: dict[str, str] | None = None) -> Player:

@@ -37,6 +37,18 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
     assert find_workdir(world.store, thread) is None
 
 
+def test_the_refs_of_a_project_that_was_renamed_go_as_well(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    run(world, thread, writer())
+    place = world.place.rename(world.place.parent / "renamed")
+
+    world.caller = world.caller._replace(cwd=str(place))
+    assert all(removed.work for removed in world.remove(thread))
+
+    assert git("for-each-ref", "refs/uwf", cwd=place) == ""
+
+
 def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Git) -> None:
     begin_project(world, git)
     thread = world.begun(PAIR)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.worktree.project import Git, begin_project, commit_all
+from commands.worktree.project import Git, begin_project, commit_all, write_all
 from commands.world import World
 from refusing import refuses
 
@@ -14,7 +14,6 @@ from uwf_git.commands.worktree.repository import (
     find_origin,
     git_of,
     name_index,
-    write_tree,
 )
 from uwf_git.store.git.program import ProgramFailed
 
@@ -46,6 +45,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
     assert raised.value.facts["changed"][:3] == ["part/file", "part/moved", "new 0"]
     assert raised.value.message.endswith(": part/file, part/moved, new 0 and 3 more")
     assert "git -C '" in (raised.value.hint or "")
+    assert "`uwf thread run ID` goes on" in (raised.value.hint or "")
 
 
 def test_a_git_directory_is_no_work_tree(project: Path) -> None:
@@ -95,10 +95,9 @@ def test_a_tree_has_everything_and_the_index_stays(
     world: World, git: Git, worktree: Worktree
 ) -> None:
     before = git("status", "--porcelain", cwd=worktree.path)
-    environ, at = world.caller.environ, worktree.git_dir
 
-    tree, kept = write_tree(environ, worktree, git_dir=at, head=worktree.base)
-    again = write_tree(environ, worktree, git_dir=at, head=worktree.base)
+    tree, kept = write_all(worktree)
+    again = write_all(worktree)
 
     names = git("ls-tree", "-r", "--name-only", tree, cwd=worktree.path).split()
     assert names == [".gitignore", "inner", "new", "notes"]
@@ -118,9 +117,7 @@ def test_a_tree_is_written_without_the_git_directory_of_the_worktree(
     (world.place / "staged").write_text("the user's own")
     git("add", "staged", cwd=world.place)
 
-    tree, _ = write_tree(
-        world.caller.environ, worktree, git_dir=worktree.repository, head=worktree.base
-    )
+    tree, _ = write_all(worktree._replace(git_dir=worktree.repository))
 
     names = git("ls-tree", "-r", "--name-only", tree, cwd=world.place).split()
     assert names == [".gitignore", "inner", "new", "notes"]

@@ -82,6 +82,8 @@ def test_the_join_names_the_work_of_each_branch(world: World, git: Git) -> None:
     assert show_thread(world.store, two)["work"] == [
         {
             "thread": two,
+            "number": 1,
+            "label": "sequential",
             "ref": f"refs/uwf/work/{two}",
             "commit": commit,
             "repository": str(world.place / ".git"),
@@ -113,6 +115,48 @@ def test_what_agents_committed_is_kept_as_they_made_it(world: World, git: Git) -
     assert git("log", "-1", "--format=%s", f"refs/uwf/work/{two}^2", cwd=world.place) == "by two\n"
     git("merge", "--quiet", f"refs/uwf/work/{one}", cwd=world.place)
     assert (world.place / "late").exists()
+
+
+def test_secrets_are_in_no_commit_and_stay_in_the_worktree(world: World, git: Git) -> None:
+    begin_project(world, git)
+    environ = dict(world.caller.environ)
+    world.caller = world.caller._replace(environ={**environ, "SHOP_API_KEY": "sk-of-a-shop-123"})
+    thread, (one, _) = split(world)
+    places: dict[str, str] = {}
+
+    def play(turn: Turn) -> Played:
+        played = writer(places)(turn)
+        if turn.role == "one":
+            place = Path(turn.workdir)
+            (place / "conf.ini").write_text("key=sk-of-a-shop-123")
+            (place / "large").write_bytes(b"x" * (11 << 20) + b"sk-of-a-shop-123")
+            git("init", "--quiet", "inner", cwd=place)
+            (place / "inner" / "text").write_text("text")
+            for secret in (place / ".env", place / "staged.pem", place / "inner" / ".env"):
+                secret.write_text("A=1")
+            git("add", "staged.pem", cwd=place)
+            (place / "notes").write_text("key=sk-of-a-shop-123")
+        return played
+
+    run(world, thread, play)
+
+    def check() -> None:
+        for refs in (f"work/{one}", f"inner/{one}/inner"):
+            told = git("log", "--patch", "--text", "-m", f"refs/uwf/{refs}", cwd=world.place)
+            assert not any(each in told for each in ("sk-of", "A=1")), refs
+
+    check()
+    assert work(git, world, one, "one.new") == "one"
+    assert worktrees(world, git) == [places["one"]]
+    (warning,) = warn_of_worktrees(world.store)
+    assert "no commit may have" in warning
+    # Whoever looks without the key cannot find it.
+    gc_store(world.store, environ)
+    check()
+    for name in (".env", "staged.pem", "conf.ini", "large", "notes", "inner/.env"):
+        Path(places["one"], name).unlink()
+    gc_store(world.store, environ)
+    assert worktrees(world, git) == []
 
 
 def test_a_branch_that_changed_nothing_has_the_commit_at_which_it_began(

@@ -28,6 +28,7 @@ from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.workflow.build import in_file
 from uwf_git.errors import BadUsage
+from uwf_git.model.text import visible_line
 
 
 @verb(
@@ -200,7 +201,8 @@ def poke_command(
 
         poked, at = poke_with_files(store, caller, thread, hint=message, agents=stepping.agents)
         undo = f"uwf thread restore {at.thread} {at.before}"
-        note(f"the files are as before that step; `{undo}` undoes it")
+        place = visible_line(at.chain.worktree)
+        note(f"the files in {place} are as before that step; `{undo}` undoes it")
     else:
         poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
     if no_step:

@@ -203,7 +203,7 @@ def files_command(
     if before and into is None:
         raise BadUsage("--before is for --into", hint="give the PATH of a work tree: --into PATH")
     store = session.open_store()
-    found = find_files(store, session.environ, thread, step)
+    found = find_files(store, session.environ, thread, step, cwd=session.cwd)
     if patch:
         if not session.stdout_is_tty:
             write_bytes(read_patch(found, is_shown=False))
@@ -268,7 +268,8 @@ def take_command(session: Session, thread: str, other: str) -> None:
 def _tell(session: Session, restored: FilesAt) -> None:
     emit(session, view_files(restored), text=partial(_text, left_out="not as it was"))
     undo = f"uwf thread restore {restored.thread} {restored.before}"
-    note(f"next: `{undo}` undoes this")
+    # The person may stand in another folder.
+    note(f"next: `{undo}` undoes this in {visible_line(restored.chain.worktree)}")
 
 
 def _text(document: dict[str, Any], *, left_out: str = "left out") -> str:

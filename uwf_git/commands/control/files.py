@@ -37,7 +37,13 @@ from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
-from uwf_git.store.threads.history import Snapshot, find_newest_step, read_snapshot, walk_history
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_newest_step,
+    find_settings,
+    read_snapshot,
+    walk_history,
+)
 from uwf_git.store.threads.local_files import (
     find_holder,
     find_workdir,
@@ -61,15 +67,22 @@ class FilesAt(NamedTuple):
 
 
 def find_files(
-    store: Store, environ: Mapping[str, str], text: str, step: str | None = None
+    store: Store,
+    environ: Mapping[str, str],
+    text: str,
+    step: str | None = None,
+    *,
+    cwd: str | None = None,
 ) -> FilesAt:
     """Return what is recorded of the files of the thread *text* at *step*, or of all its steps.
+
+    Of a project that was renamed they are found in the repository around *cwd*.
 
     *step* is a step's number or hash, a commit of the thread, or a commit of its chain of files. A
     step that changed no file has the same commit before and after it.
     """
     head = get_head(store, resolve_thread(store, text))
-    chain = find_chain(store, head.thread, environ, is_reading=True)
+    chain = find_chain(store, head.thread, environ, is_reading=True, cwd=cwd)
     if chain is None:
         raise _no_project(store, head)
     if step is not None and is_oid(step) and chain.has(step):
@@ -95,17 +108,10 @@ def _no_project(store: Store, head: Head) -> Refused:
         # Its work directory is forgotten then.
         problem = "none were recorded"
         hint = "files are recorded where the work directory is in a git repository"
-    elif workdir is None:
-        problem = "its work directory on this machine is not known"
-        hint = f"`uwf thread step {head.thread} --workdir PATH` names the project"
-        if head.archived:
-            hint = f"they are in the project where it ran, at {ref}"
-    elif not os.path.isdir(workdir):
-        problem = f"its work directory {workdir} is gone"
-        hint = (
-            f"if it was a work tree of a project, that has them at {ref}: `uwf thread take THREAD "
-            f"{head.thread}` brings them to the files of a thread there"
-        )
+    elif workdir is None or not os.path.isdir(workdir):
+        known = "on this machine is not known" if workdir is None else f"{workdir} is gone"
+        problem = f"its work directory {known}"
+        hint = f"run this in the project, wherever that is now, if it has {ref}"
     else:
         problem = f"its work directory {workdir} is in no git repository"
         hint = f"run `git init` in {workdir}: what is done from then on is recorded"
@@ -232,18 +238,29 @@ def restore_files(
 
 def _restore(store: Store, caller: Caller, tip: Snapshot, step: str, *, is_before: bool) -> FilesAt:
     thread = tip.record.thread
-    found = find_files(store, caller.environ, thread, step)
-    place = find_workdir(store, thread)
-    if place is not None and not os.path.isdir(place):
-        raise _no_files(
-            thread,
-            f"its work directory {place} is gone",
-            f"`uwf thread files {thread} {step} --into PATH` has them elsewhere",
-        )
+    found = find_files(store, caller.environ, thread, step, cwd=caller.cwd)
+    _check_place(store, tip, found.chain, found.chain.ref)
     told = f"files {'before' if is_before else 'after'} step {step}"
     target = found.before if is_before else found.after
     brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
     return brought._replace(step=found.step)
+
+
+def _check_place(store: Store, tip: Snapshot, chain: Chain, ref: str) -> None:
+    """Check that the files that are to be changed, those of *chain*, are of the thread at *tip*."""
+    thread, place = tip.record.thread, find_workdir(store, tip.record.thread)
+    problem = hint = ""
+    has_moved = not os.path.isdir(find_settings(store, thread).repository)
+    is_elsewhere = place and not chain.surrounds(place)
+    if is_elsewhere and (tip.get_trunk() is not None or not has_moved):
+        problem = f"its work directory {place} is gone, or in no repository"
+        hint = f"`uwf thread files {thread} STEP --into PATH` has them elsewhere"
+    own = find_common_dir(chain.git.place.git_dir)
+    if store.refs.find(ref) is not None and own != os.path.realpath(store.path):
+        problem = f"its work directory is in {chain.worktree}, and this looks like a copy of that"
+        hint = f"run this in {chain.worktree}"
+    if problem:
+        raise _no_files(thread, problem, hint)
 
 
 def poke_with_files(
@@ -276,14 +293,15 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
     thread, winner = resolve_thread(store, text), resolve_thread(store, other)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         tip = read_snapshot(store, get_head(store, thread).commit)
-        chain = find_chain(store, thread, caller.environ)
         ref = name_work(winner)
+        chain = find_chain(store, thread, caller.environ, cwd=caller.cwd, ref=ref)
         if chain is None or find_commit(chain.git, ref) is None:
             raise _no_files(
                 winner,
                 f"there is no {ref} in the project of thread {thread}",
-                f"`uwf thread files {winner}` tells where they are",
+                f"run this in the project that has {ref}",
             )
+        _check_place(store, tip, chain, ref)
 
         def merge(undo: str) -> str:
             words = ("--write-tree", "--name-only", "--no-messages", undo, ref)
@@ -322,10 +340,9 @@ def _bring(
     # Check that no other thread is at work in the same work tree.
     for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
         other = ThreadId(name)
-        path = find_workdir(store, other) or ""
-        is_inside = f"{os.path.realpath(path)}{os.sep}".startswith(chain.worktree + os.sep)
+        is_inside = chain.surrounds(find_workdir(store, other) or "")
         if other != thread and is_inside and find_holder(store, other) is not None:
-            raise Refused(
+            raise Conflict(
                 f"thread {other} is at work in {chain.worktree}",
                 code="files-in-use",
                 hint=f"wait for it with `uwf thread wait {other}`, or `uwf thread pause --now "
@@ -406,7 +423,7 @@ def fork_with_files(
     """Fork a thread, with the files of then in a work tree *into* or below the user's own files."""
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)
-    found = find_files(store, caller.environ, head.thread, point.commit.oid)
+    found = find_files(store, caller.environ, head.thread, point.commit.oid, cwd=caller.cwd)
     path = place_of(store, thread)
     if into is not None:
         path = os.path.normpath(os.path.join(caller.cwd, into))

@@ -10,14 +10,15 @@ names, and the next turn builds on it. Recording never fails a turn.
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
-from uwf_git.agents.files import is_secret_name
+from uwf_git.agents.files import is_secret_name, open_left_file
 from uwf_git.commands.split import name_work
-from uwf_git.commands.worktree.repository import Git, commit_tree, move_ref
+from uwf_git.commands.worktree.record import LEFT_OUT
+from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, move_ref
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId, is_oid
 from uwf_git.model.text import visible_line
@@ -37,14 +38,15 @@ DEFAULT_MAX_BYTES = 1024**3
 _LARGEST = 10 * 1024**2
 _MOST_BYTES, _MOST_FILES = 200 * 1024**2, 20_000
 _SHOWN = 20
-_LEFT_OUT = "    left out: "
 _HEAD = "Uwf-Head: "
 
 HasKey: TypeAlias = Callable[[bytes], bool] | None
 """Whether the content of a file has a key of the agent's environment; None: there is no key."""
 
-_HIDDEN = "not told"
+_NAME_HAS_KEY = "a file whose name has a key of the environment in it: not told"
 _KEY = "it has a key of the environment in it"
+_BY_NAME = "by its name a secret"
+_LONGEST_KEY = 64 * 1024
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
 _MADE = " ".join(["%H", *_TRAILERS])
@@ -148,7 +150,7 @@ class Chain:
                 return head
         elif (tip.tree, tip.head, tip.left_out) == (tree, head, changes.left_out):
             return tip.commit
-        told = "".join(f"{_LEFT_OUT}{each}\n" for each in changes.left_out)
+        told = "".join(f"{LEFT_OUT}{each}\n" for each in changes.left_out)
         trailers = f"Uwf-Thread: {self.thread}\nUwf-After: {after}\n"
         trailers += "" if head is None else f"{_HEAD}{head}\n"
         message = "\n\n".join(filter(None, [title, told.rstrip("\n"), trailers]))
@@ -171,6 +173,9 @@ class Chain:
         """Check whether *commit* is one of the chain, or of what it began with."""
         return not self.git.run("merge-base", "--is-ancestor", commit, self.ref).status
 
+    def surrounds(self, path: str) -> bool:
+        return f"{os.path.realpath(path)}{os.sep}".startswith(self.worktree + os.sep)
+
     def read_log(self) -> list[Made]:
         """Return the commits of the chain, newest first, and those behind it; none without one."""
         ran = self.git.run("log", "--first-parent", f"--format={_MADE}", self.ref)
@@ -184,7 +189,7 @@ class Chain:
             problem = "has ids of more than 40 digits there, which no step can name"
             raise ProgramFailed("git", problem)
         head, tip = commits if len(commits) == len(asked.split()) else (None, None)
-        return head and _read_tip(*head), tip and _read_tip(*tip)
+        return head and read_tip(*head), tip and read_tip(*tip)
 
     def _begin_index(self, head: str | None, has_key: HasKey) -> None:
         """Make the own index, unless it is there; what is staged and unfit is as in HEAD."""
@@ -227,7 +232,7 @@ class Chain:
                 gone.append(path)
                 continue
             if has_key is not None and has_key(os.fsencode(path)):
-                left_out.append(f"a file whose name has a key of the environment in it: {_HIDDEN}")
+                left_out.append(_NAME_HAS_KEY)
                 continue
             problem, bytes_ = (None, 0) if is_link else self._judge(path, has_key, is_new=is_new)
             if f"{_spell(path)}: {_KEY}" in had_key:
@@ -252,23 +257,20 @@ class Chain:
         if path.endswith("/"):
             return "a repository inside", 0
         if is_new and is_secret_name(path):
-            return "by its name a secret", 0
+            return _BY_NAME, 0
         whole = os.path.join(self.worktree, path)
         try:
             found = os.lstat(whole)
-            if S_ISLNK(found.st_mode):
-                is_key = has_key is not None and has_key(os.fsencode(os.readlink(whole)))
-                return _KEY if is_key else None, 0
-            if not S_ISREG(found.st_mode):
+            is_link = S_ISLNK(found.st_mode)
+            if not is_link and not S_ISREG(found.st_mode):
                 return "neither a file nor a link", 0
             if found.st_size > _LARGEST:
                 return f"{found.st_size} bytes", 0
-            with open(whole, "rb") as file:
-                if has_key is not None and has_key(file.read()):
-                    return _KEY, 0
+            if _holds_key(whole, has_key):
+                return _KEY, 0
         except OSError as error:
             return f"cannot be read: {error.strerror}", 0
-        return None, found.st_size
+        return None, 0 if is_link else found.st_size
 
     def _check_bound(self, size: int) -> None:
         whole = int(read_if_there(self._size) or b"0") + size
@@ -279,6 +281,37 @@ class Chain:
             replace_file(self._size, b"%d" % whole, durable=False)
 
 
+def tell_secret(
+    path: str, status: str, *, top: str, has_key: HasKey, known: Collection[str]
+) -> str | None:
+    """Return the line on the file *path* below *top*, whose status is A if it is new.
+
+    None: a commit may have it. *known* are lines of before, when other keys may have been known.
+    """
+    if has_key is not None and has_key(os.fsencode(path)):
+        return _NAME_HAS_KEY
+    with_key = f"{_spell(path)}: {_KEY}"
+    if with_key in known:
+        return with_key
+    if status == "A" and is_secret_name(path):
+        return f"{_spell(path)}: {_BY_NAME}"
+    # Suppressed: git tells what cannot be read.
+    with suppress(OSError):
+        return with_key if _holds_key(os.path.join(top, path), has_key) else None
+    return None
+
+
+def _holds_key(whole: str, has_key: HasKey) -> bool:
+    if os.path.islink(whole):
+        return has_key is not None and has_key(os.fsencode(os.readlink(whole)))
+    with closing(open_left_file(whole)) as file:
+        parts = range(0, file.size(), _LARGEST)
+        # Each part with the beginning of the next.
+        return has_key is not None and any(
+            has_key(file.read(start, _LARGEST + _LONGEST_KEY)) for start in parts
+        )
+
+
 def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
     if paths:
         given = os.fsencode("\0".join(paths) + "\0")
@@ -286,11 +319,18 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 
 
 def find_chain(
-    store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
+    store: Store,
+    thread: ThreadId,
+    environ: Mapping[str, str],
+    *,
+    is_reading: bool = False,
+    cwd: str | None = None,
+    ref: str = "",
 ) -> Chain | None:
     """Return the chain of *thread* in its work directory; None outside of repositories.
 
-    *is_reading*: the directory of a thread around it will do where its own is gone.
+    *is_reading*: the directory of a thread around it will do where its own is gone. Where all are
+    gone, as of a project that was renamed, *cwd* will do if its repository has *ref*, or the chain.
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
@@ -298,10 +338,16 @@ def find_chain(
         around = () if tip is None else walk_trunks(store, tip)
         places = (find_workdir(store, each.record.thread) for each in around)
         workdir = next((each for each in places if each and os.path.isdir(each)), None)
-    if workdir is None or not is_in_repository(workdir):
-        return None
-    place = find_place(environ, workdir, find_settings(store, thread))
-    return None if isinstance(place, str) else Chain(store, thread, environ, place, workdir)
+    for path in (workdir, cwd):
+        if path is None or not is_in_repository(path):
+            continue
+        place = find_place(environ, path, find_settings(store, thread))
+        if isinstance(place, str):
+            continue
+        chain = Chain(store, thread, environ, place, path)
+        if path is workdir or find_commit(chain.git, ref or chain.ref) is not None:
+            return chain
+    return None
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -355,11 +401,11 @@ def _read_batch(told: bytes) -> Iterator[tuple[str, str] | None]:
         told = told[size + 1 :]
 
 
-def _read_tip(commit: str, content: str) -> Tip:
+def read_tip(commit: str, content: str) -> Tip:
     fields, _, message = content.partition("\n\n")
     tree = fields.partition("\n")[0].removeprefix("tree ")
     lines = message.split("\n")
-    left_out = [line.removeprefix(_LEFT_OUT) for line in lines if line.startswith(_LEFT_OUT)]
+    left_out = [line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)]
     is_made = any(line.startswith("Uwf-Thread: ") for line in lines)
     head = next((line.removeprefix(_HEAD) for line in lines[::-1] if line.startswith(_HEAD)), "")
     return Tip(commit, tree, head if is_oid(head) else None, tuple(left_out), is_made)

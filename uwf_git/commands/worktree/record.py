@@ -17,6 +17,9 @@ from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, take_
 
 _ORIGIN = "origin"
 
+LEFT_OUT = "    left out: "
+"""How a line of a commit begins that names a file which it has not."""
+
 
 class Inner(NamedTuple):
     path: str
@@ -50,6 +53,9 @@ class Worktree(NamedTuple):
     inner: tuple[Inner, ...] = ()
     """What is kept of repositories inside it, once it was committed."""
 
+    left_out: tuple[str, ...] = ()
+    """The secrets in it, which are in no commit, and why."""
+
 
 class SplitOrigin(NamedTuple):
     at: str
@@ -72,7 +78,8 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
     if found is None:
         return None
     inner = tuple(Inner(*each) for each in found.pop("inner", ()))
-    worktree = Worktree(**found, inner=inner)
+    left_out = tuple(found.pop("left_out", ()))
+    worktree = Worktree(**found, inner=inner, left_out=left_out)
     # Who can write below the store could name any folder, and it would be removed.
     return worktree if worktree.path == place_of(store, thread) else None
 
@@ -90,6 +97,7 @@ def place_of(store: Store, thread: ThreadId) -> str | None:
 
 def describe_work(worktree: Worktree) -> str:
     told = "".join(f"{each.path}: {each.ref} of {each.repository}\n" for each in worktree.inner)
+    told += "".join(f"{LEFT_OUT}{each}\n" for each in worktree.left_out)
     title = f"work of branch {worktree.thread}\n\n"
     trailers = f"Uwf-Thread: {worktree.thread}\nUwf-Parent-Thread: {worktree.parent}\n"
     return title + (told and told + "\n") + trailers

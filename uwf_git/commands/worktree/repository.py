@@ -4,8 +4,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from uwf_git.agents.process import ToolRequest, run_tool
@@ -88,7 +88,12 @@ def git_of(
 
 
 def find_origin(
-    environ: Mapping[str, str], workdir: str, *, at: str, kept: Kept = NOTHING_KEPT
+    environ: Mapping[str, str],
+    workdir: str,
+    *,
+    at: str,
+    kept: Kept = NOTHING_KEPT,
+    thread: str = "ID",
 ) -> SplitOrigin:
     """Return the commit of the repository around *workdir*, which has no uncommitted change."""
     place = find_place(environ, workdir, kept)
@@ -104,7 +109,8 @@ def find_origin(
             f"{name_some(changed, most=_SHOWN)}",
             code="not-clean",
             hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
-            f"them first (`git -C {shlex.quote(workdir)} status`)",
+            f"them first (`git -C {shlex.quote(workdir)} status`); then `uwf thread run {thread}` "
+            "goes on",
             path=workdir,
             changed=changed,
         )
@@ -162,6 +168,7 @@ def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
 # git refuses these dots in the name of a ref.
 _BAD_DOT = re.compile(r"(?<![\w-])\.|\.(?![\w-])|\.(?=lock(/|$))")
 _LFS = ("lfs", "objects")
+_NAMED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _FETCH = (
     *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
     *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
@@ -277,6 +284,9 @@ def _fetch(to: Git, origin: Git, commit: str, ref: str) -> bool:
 
 # Write what is in a work tree as a tree; what repositories inside it have is kept as commits.
 
+TellSecret: TypeAlias = Callable[[str, str], str | None]
+"""Tells of a file, by its path and status (A: new), why no commit may have it; None: one may."""
+
 
 class _Place(NamedTuple):
     """A work tree, the outermost one or one inside it."""
@@ -306,28 +316,35 @@ def write_tree(
     *,
     git_dir: str,
     head: str,
+    tip: str,
+    tell_secret: TellSecret,
     settings: Kept = NOTHING_KEPT,
-) -> tuple[str, tuple[Inner, ...]]:
+) -> tuple[str, tuple[Inner, ...], tuple[str, ...]]:
     """Write everything in a worktree, whose index is in *git_dir*, but what is ignored.
 
+    Secrets are as the commit *tip* has them.
+
     Returns:
-        The tree, and the repositories in it that had what was nowhere else: that is kept now.
+        The tree, the repositories in it that had what was nowhere else: that is kept now; and what
+        is told of secrets.
     """
-    writer = _Writer(environ, worktree, settings, [])
+    writer = _Writer(environ, worktree, settings, tell_secret, [], [])
     index, names = name_index(worktree.path), f"refs/uwf/inner/{worktree.thread}/"
     place = _Place(worktree.path, git_dir, worktree.base, index, "", names)
-    tree = writer.write(place, head)
-    return tree, tuple(sorted(writer.kept))
+    tree = writer.write(place, head, tip)
+    return tree, tuple(sorted(writer.kept)), tuple(writer.left_out)
 
 
 class _Writer(NamedTuple):
     environ: Mapping[str, str]
     worktree: Worktree
     settings: Kept
+    tell_secret: TellSecret
     kept: list[Inner]
+    left_out: list[str]
 
-    def write(self, place: _Place, head: str | None) -> str:
-        """Write everything in *place*, whose newest commit is *head*, but what is ignored."""
+    def write(self, place: _Place, head: str | None, tip: str | None) -> str:
+        """Write everything in *place*, whose newest commit is *head*, as ``write_tree``."""
         at = Place(place.git_dir, place.path, place.copy, self.settings)
         git = Git(self.environ, at)
         # Not its own index: a killed agent may have left that locked, or in the middle of a merge.
@@ -340,17 +357,36 @@ class _Writer(NamedTuple):
             elif head is not None:
                 git.ask("read-tree", head)
             links = list_links(self.environ, at)
-            inner = _list_inner(git, place, links)
+            words = ("--others", "--exclude-standard", "-z")
+            others = git.ask("ls-files", *words).split("\0")
+            inner = _list_inner(place, links, others)
             # Without them: git would start another git in each that has a repository.
             _stage(git, {name: "0" * len(commit) for name, commit in links.items()}, mode="0")
-            left_out = (f":(exclude,top,literal){name}" for name in inner)
-            git.ask("add", "--all", "--", ".", *left_out)
+            secrets = self._leave_secrets(git, place, others, _read_tree(git, tip))
+            left_out = (f":(exclude,top,literal){name}" for name in (*inner, *secrets))
+            git.ask("add", "--all", *_NAMED, given=_name_all([".", *left_out]))
             here = {name: commit for name, commit in links.items() if _is_folder(place, name)}
             kept = {name: self._keep(place, name) or links.get(name) for name in inner}
             _stage(git, {name: commit for name, commit in (here | kept).items() if commit})
             return git.ask("write-tree")
         finally:
             remove_file(place.copy)
+
+    def _leave_secrets(
+        self, git: Git, place: _Place, others: list[str], tree: str
+    ) -> dict[str, str]:
+        """Let the index have secrets as *tree* has them; return what is told of them, by path."""
+        words = ("-z", "--name-status", "--no-renames", "--diff-filter=d")
+        rows = iter(git.ask("diff-index", *words, tree).split("\0"))
+        listed = {path: "A" for path in others if path and not path.endswith("/")}
+        listed |= {path: status for status, path in zip(rows, rows, strict=False)}
+        told = {each: self.tell_secret(place.name + each, how) for each, how in listed.items()}
+        secrets = {path: line for path, line in told.items() if line is not None}
+        if secrets:
+            reset = ("--literal-pathspecs", "reset", "--quiet")
+            git.ask(*reset, *_NAMED, tree, given=_name_all(secrets))
+            self.left_out.extend(secrets.values())
+        return secrets
 
     def _keep(self, outer: _Place, name: str) -> str | None:
         path = os.path.join(outer.path, name)
@@ -363,7 +399,7 @@ class _Writer(NamedTuple):
         # What is inside it begins at what it names now.
         copy = outer.copy + ".inner"
         place = _Place(path, found.git_dir, head, copy, whole + "/", ref + "%2F")
-        tree = self.write(place, head)
+        tree = self.write(place, head, head)
         known = _find_link(git_of(self.environ, outer.git_dir), outer.begun, name)
         state = State(git, head, tree, known)
         commit, repository = keep_state(self.environ, self.worktree, state, ref)
@@ -384,10 +420,12 @@ def _is_folder(place: _Place, name: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _list_inner(git: Git, place: _Place, links: Iterable[str]) -> list[str]:
+def _name_all(paths: Iterable[str]) -> bytes:
+    return os.fsencode("\0".join(paths))
+
+
+def _list_inner(place: _Place, links: Iterable[str], others: list[str]) -> list[str]:
     """List the repositories in a work tree, by their paths; not those that are ignored."""
-    words = ("--others", "--exclude-standard", "-z")
-    others = git.ask("ls-files", *words).split("\0")
     # Of all else git lists the files, of repositories the folder.
     found = {*links, *(each.rstrip("/") for each in others if each.endswith("/"))}
     return sorted(each for each in found if os.path.lexists(os.path.join(place.path, each, ".git")))

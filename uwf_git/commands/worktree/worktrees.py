@@ -5,11 +5,12 @@ import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
-from uwf_git.commands.worktree.chain import find_chain
+from uwf_git.commands.worktree.chain import find_chain, read_tip, tell_secret
 from uwf_git.commands.worktree.record import (
     Inner,
     SplitOrigin,
@@ -38,9 +39,11 @@ from uwf_git.commands.worktree.repository import (
     write_tree,
 )
 from uwf_git.debug_log import debug
-from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError
+from uwf_git.engine.masking import find_secrets, mask_bytes
+from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.durable import remove_file
+from uwf_git.store.git.fenced import find_common_dir, find_place
 from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -55,6 +58,8 @@ from uwf_git.store.threads.local_files import (
     set_workdir,
     workdirs_folder,
 )
+
+_SHOWN = 3
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.
 
@@ -77,7 +82,7 @@ def note_origin(
 ) -> SplitOrigin:
     """Record the commit of *source* as the origin of all branches that *thread* has at *at*."""
     kept = find_settings(store, thread)
-    origin = find_origin(environ, source, at=at, kept=kept)
+    origin = find_origin(environ, source, at=at, kept=kept, thread=thread)
     write_origin(store, thread, origin)
     return origin
 
@@ -262,6 +267,10 @@ def _retire(
     try:
         if found.git_dir and not is_kept:
             found = _commit(store, environ, found)
+        if found.left_out:
+            told = name_some(found.left_out, most=_SHOWN)
+            note_that_stays(store, found, f"no commit may have these files, move them: {told}")
+            return False
         # Half of it must not be committed over the whole, if this is cut short.
         found = found._replace(git_dir="")
         write_worktree(store, found)
@@ -302,23 +311,41 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     git = git_of(environ, worktree.repository)
     ref = name_work(worktree.thread)
     head = find_head_of(environ, worktree) or worktree.base
+    found = find_commit(git, ref)
+    tip = found or worktree.base
     if os.path.isdir(worktree.path):
         own = worktree.git_dir if os.path.isdir(worktree.git_dir) else worktree.repository
         settings = find_settings(store, worktree.parent)
-        tree, inner = write_tree(environ, worktree, git_dir=own, head=head, settings=settings)
-        worktree = worktree._replace(inner=inner)
+        secrets = find_secrets(environ)
+        tell = partial(
+            tell_secret,
+            top=worktree.path,
+            has_key=(lambda given: mask_bytes(given, secrets) != given) if secrets else None,
+            known={*worktree.left_out, *read_tip(tip, git.ask("cat-file", "commit", tip)).left_out},
+        )
+        tree, inner, left_out = write_tree(
+            environ,
+            worktree,
+            git_dir=own,
+            head=head,
+            tip=tip,
+            tell_secret=tell,
+            settings=settings,
+        )
+        worktree = worktree._replace(inner=inner, left_out=left_out)
     else:
         tree = git.ask("rev-parse", f"{head}^{{tree}}")
-    commit = _choose_commit(git, worktree, head, tree)
-    if find_commit(git, ref) != commit:
+        worktree = worktree._replace(left_out=())
+    commit = _choose_commit(git, worktree, (head, tip), tree)
+    if found != commit:
         move_ref(git, ref, commit)
     committed = worktree._replace(commit=commit)
     write_worktree(store, committed)
     return committed
 
 
-def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
-    tip = find_commit(git, name_work(worktree.thread)) or worktree.base
+def _choose_commit(git: Git, worktree: Worktree, ends: tuple[str, str], tree: str) -> str:
+    head, tip = ends
     is_kept = not git.run("merge-base", "--is-ancestor", head, tip).status
     message = describe_work(worktree)
     its_tree, _, said = git.ask("log", "-1", "--format=%T%n%B", tip).partition("\n")
@@ -378,20 +405,22 @@ def remove_left_worktree(
             f"the worktree of branch {found.thread} is still there: {found.path}",
             code="worktree-stays",
             hint="a branch works in it, or its work cannot be kept, as `git -C "
-            f"{shlex.quote(found.path)} add --all --dry-run` may show; after that `uwf gc` "
-            "removes it",
+            f"{shlex.quote(found.path)} add --all --dry-run` may show, or secrets are in it, which "
+            "no commit may have; after that `uwf gc` removes it",
             thread=found.thread,
             path=found.path,
         )
 
 
 def forget_work(
-    store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
+    store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId, cwd: str
 ) -> ForgottenWork | None:
     """Delete the refs of the work of *thread*, a branch of *parent*, and what is recorded of it.
 
+    Where the repository is gone, as of a project that was renamed, that around *cwd* has them.
+
     Returns:
-        The worktree; None if this machine has no worktree of *thread*.
+        The work; None if this machine has none of *thread*.
     """
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)
@@ -399,11 +428,11 @@ def forget_work(
     inner = [
         each
         for each in (() if found is None else found.inner)
-        if os.path.isdir(each.repository) and _delete_ref(environ, each.repository, each.ref)
+        if _delete_ref(environ, each.repository, each.ref, cwd=cwd)
     ]
     work = None
-    if origin is not None and os.path.isdir(origin.repository):
-        work = _delete_ref(environ, origin.repository, name_work(thread))
+    if origin is not None:
+        work = _delete_ref(environ, origin.repository, name_work(thread), cwd=cwd)
     if work is not None:
         work = work._replace(inner=tuple(inner))
     forget_worktree(store, parent, thread)
@@ -411,21 +440,26 @@ def forget_work(
 
 
 def forget_chain(
-    store: Store, environ: Mapping[str, str], thread: ThreadId
+    store: Store, environ: Mapping[str, str], thread: ThreadId, *, cwd: str
 ) -> ForgottenWork | None:
-    """Delete the ref of the files that were recorded for *thread*; raise as ``forget_work``."""
+    """Delete the ref of the files that were recorded for *thread*, as ``forget_work``."""
     if not has_files(store, thread):
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
     # Where the work tree of a fork is gone, its repository is not.
     kept = find_settings(store, thread).repository
     repository = kept if chain is None else chain.git.place.git_dir
+    return _delete_ref(environ, repository, name_work(thread), cwd=cwd)
+
+
+def _delete_ref(
+    environ: Mapping[str, str], repository: str, ref: str, *, cwd: str
+) -> ForgottenWork | None:
     if not os.path.isdir(repository):
-        return None
-    return _delete_ref(environ, repository, name_work(thread))
-
-
-def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:
+        place = find_place(environ, cwd)
+        if isinstance(place, str):
+            return None
+        repository = find_common_dir(place.git_dir)
     git = git_of(environ, repository)
     commit = find_commit(git, ref)
     if commit is None:
