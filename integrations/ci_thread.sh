@@ -92,6 +92,7 @@ name=refs/names/$UWF_CI_NAME
 git check-ref-format "$name" || fail "$UWF_CI_NAME cannot be the name of a ref"
 out=${UWF_CI_OUT:-uwf-ci}
 mkdir -p "$out"
+rm -f "$out/thread" "$out/status" "$out/question"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export UWF_REPO="$work/threads.git"
@@ -110,10 +111,13 @@ if ! look_up; then
 fi
 uwf fetch origin "$thread" >"$work/log"
 look_at
-if [ -n "${UWF_CI_ANSWER:-}" ]; then
+if [ -n "${UWF_CI_ANSWER:-}" ] && [ -z "$asks" ]; then
+	# Of a job that is started once more, the answer is there.
+	echo "note: thread $thread waits for no answer, and the answer is left away" >&2
+elif [ -n "${UWF_CI_ANSWER:-}" ]; then
 	printf '%s\n' "$UWF_CI_ANSWER" | tr -d '\r' |
 		sed '1{s|^/uwf answer[[:space:]]*||;/^$/d;}' >"$work/answer"
-	uwf thread answer "${asks:-$thread}" --file "$work/answer" >"$work/log"
+	uwf thread answer "$asks" --file "$work/answer" >"$work/log"
 	asks=''
 fi
 if [ "$status" = failed ]; then

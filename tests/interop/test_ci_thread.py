@@ -170,12 +170,16 @@ def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> N
     again = ci.left("again")
     assert (again["thread"], again["status"]) == (left["thread"], left["status"])
     assert "Is the plan good?" in again["question"]
+    (ci.place / "bad").touch()
+    assert ci.run("second", UWF_CI_ANSWER=answer)[0] == 3
+    (ci.place / "bad").unlink()
+    # Started once more, it tries once more; its answer is there.
     status, told = ci.run("second", UWF_CI_ANSWER=answer)
     assert status == 0, told
     assert ci.left("second") == {"thread": f"{thread}\n", "status": "completed\n", "question": ""}
     assert ci.refs() == [f"refs/archive/{thread}", NAME]
     assert ci.run("third")[0] == 0
-    assert ci.paid == ["planner", "doer"]
+    assert ci.paid == ["planner", "doer", "doer"]
     assert "Very good." in ci.git("log", "-p", f"refs/archive/{thread}")
     assert verify(open_store(str(ci.hub)), []).troubles == ()
 

@@ -141,7 +141,7 @@ class BranchRules:
         return Refusal(
             update.name,
             f"it began as a branch at {split.commit.oid}, and {problem}",
-            "`uwf fetch` shows both sides, and how to keep yours as a fork",
+            "`uwf fetch` shows both sides, and how to keep yours; then `uwf push` leaves this out",
         )
 
     def _locate(self, at: Snapshot) -> tuple[Snapshot | None, Oid | None, Oid | None]:

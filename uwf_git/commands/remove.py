@@ -196,8 +196,8 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             )
         work = None
         if parent is not None:
-            work = forget_work(store, caller.environ, thread=thread, parent=parent)
-        work = work or forget_chain(store, caller.environ, thread)
+            work = forget_work(store, caller.environ, thread=thread, parent=parent, cwd=caller.cwd)
+        work = work or forget_chain(store, caller.environ, thread, cwd=caller.cwd)
         remove_runs(store, thread)
         forget_log(store, thread)
         forget_files(store, thread)
@@ -222,7 +222,7 @@ def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:
     sides = read_sides(store, remote, thread)
     tracked = {"threads": sides.there_active, "archive": sides.there_archived}
     track(store, remote, {f"{kind}/{thread}": (oid, None) for kind, oid in tracked.items()})
-    return sides.there_active is not None or sides.there_archived is not None
+    return sides.there is not None
 
 
 # Adopt a remote's history for a diverged thread, once a fork keeps the local one.
@@ -246,10 +246,7 @@ def adopt_remote_history(
 
 
 def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | None:
-    for remote, sides in _diverged(store, thread, kept):
-        there = sides.there_archived or sides.there_active
-        if there is None:
-            continue
+    for remote, sides, there in _diverged(store, thread, kept):
         is_archived = sides.there_archived is not None
         try:
             with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -260,7 +257,7 @@ def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | N
                 if first_finding(store, check) is not None:
                     continue
                 if head.archived:
-                    replace_archive(store, head, there)
+                    replace_archive(store, head, there, archived=is_archived)
                     forget_lock(store, thread)
                     return remote.name
                 moved = advance_head(store, head, there)
@@ -275,16 +272,15 @@ def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | N
     return None
 
 
-def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides]]:
-    """List the remotes from which the thread, here at *kept*, has diverged."""
+def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides, Oid]]:
+    """List the remotes from which the thread, here at *kept*, has diverged, and where it is."""
     for remote, sides in list_sides(store, thread):
-        there = sides.there_archived or sides.there_active
+        there = sides.there
         if kept not in {sides.active, sides.archived} or there is None:
             continue
-        if sides.archived is not None and (sides.active or not sides.there_archived):
-            # A fetch settles what is active on one side.
-            continue
+        if sides.archived is not None and sides.active is not None:
+            continue  # a fetch settles what an interrupted archiving has left
         is_ahead = is_descendant(store.objects, there, kept)
         is_behind = sides.there_archived is None and is_descendant(store.objects, kept, there)
         if not is_ahead and not is_behind:
-            yield remote, sides
+            yield remote, sides, there

@@ -22,6 +22,7 @@ from uwf_git.store.objects.commit import (
     build_message,
     damaged_commit,
     find_entry,
+    is_descendant,
     parse_trailers,
     read_commit,
     read_commit_file,
@@ -180,6 +181,14 @@ def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
         yield version
         parents = version.commit.parents
         version = _read_version(store, version.name, parents[0]) if parents else None
+
+
+def walk_own_versions(store: Store, name: str, tip: Oid, other: Oid) -> Iterator[Version]:
+    """Yield the versions of a workflow at *tip* that it does not have at *other*."""
+    for version in walk_versions(store, _read_version(store, name, tip)):
+        if is_descendant(store.objects, other, version.commit.oid):
+            return
+        yield version
 
 
 def get_version_node(store: Store, version: Version, name: NodeHash) -> Node:

@@ -95,19 +95,33 @@ def test_thread_that_has_ended_on_both_sides_has_the_end_that_it_has_there(
     assert site.find(f"archive/{thread}") == there
 
 
-def test_thread_that_ended_here_alone_stays_where_it_is(sites: Sites) -> None:
+def test_thread_that_ended_here_alone_goes_on_as_it_is_there(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
     site.step(thread, ok=True)
     site.end(thread)
-    site.fetch()
-    before = site.refs("threads", "archive")
+    assert site.fetch().failure() is not None
+    here, there = site.refs("archive"), other.refs("threads")
+    at = here[f"archive/{thread}"]
 
+    def follow(copy: World) -> None:
+        adopt_remote_history(copy.store, copy.caller, thread, kept=at)
+
+    for number in range(1, len(moments_of(partial(follow, copy_of(site.world)))) + 1):
+        copy = copy_of(site.world)
+        assert dies_at(number, partial(follow, copy))
+        Site(copy).fetch()
+        assert Site(copy).refs("threads", "archive") in (here, there)
     forked = fork(site, thread)
 
-    assert forked.follows is None
-    assert site.refs("archive") == {f"archive/{thread}": before[f"archive/{thread}"]}
+    assert (forked.follows, forked.at) == ("origin", at)
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert other.fetch().failure() is None
+    assert other.refs("threads", "archive") == site.refs("threads", "archive")
+    assert site.find(f"threads/{thread}") == there[f"threads/{thread}"]
+    site.world.assert_whole()
 
 
 def test_thread_that_is_killed_on_its_way_into_the_archive_is_never_two(sites: Sites) -> None:

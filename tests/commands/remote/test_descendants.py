@@ -200,6 +200,30 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     assert refs_of(hub) == refs_of(site.path)
 
 
+def test_branches_that_a_thread_was_forked_away_from_are_not_pushed(
+    site: Site, world: World, hub: Path
+) -> None:
+    thread = begun(site)
+    site.push()
+    b = another(world, str(hub), name="b")
+    b.world.amend(thread, limits={"maxSteps": 20})
+    assert b.push().failure() is None
+    assert step(site, thread) == "split"
+    at = Split(world, thread)
+    list(list_leaves(world.store, at.tip))
+    first = at.children[0]
+    finish_with(site, first)
+    assert site.fetch().failure() is not None
+
+    fork = world.fork(thread)
+
+    for _ in range(2):
+        assert site.push().failure() is None
+        assert site.fetch().failure() is None
+    assert set(refs_of(hub, "threads", "archive")) == {f"threads/{thread}", f"threads/{fork}"}
+    assert site.find(f"archive/{first}")
+
+
 def test_branches_of_branches_that_ended_elsewhere_are_joined(
     site: Site, world: World, hub: Path
 ) -> None:

@@ -51,6 +51,19 @@ def test_a_busy_thread_is_named_and_taken_over_later(
     assert [each.event for each in site.fetch().reconciled] == ["moved"]
 
 
+def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(
+    sites: tuple[Site, Site, ThreadId],
+) -> None:
+    site, other, _thread = sites
+    for words, each in (("well", site), ("well", other), ("best", other)):
+        each.world.put(DEMO.replace("Writes.", f"Writes {words}."))
+    other.push()
+    assert site.find("workflows/demo") != other.find("workflows/demo")
+    assert site.fetch().failure() is None
+    assert site.find("workflows/demo") == other.find("workflows/demo")
+    assert site.push().failure() is None
+
+
 def test_diverged_workflows_are_both_kept(
     sites: tuple[Site, Site, ThreadId],
 ) -> None:

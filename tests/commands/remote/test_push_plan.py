@@ -87,7 +87,7 @@ def test_what_others_have_is_left_alone(tale: Tale) -> None:
         ((None, "end"), ("other", None), "diverged"),
         ((None, "end"), ("unknown", None), "fetch-first"),
         ((None, "end"), (None, "unknown"), "fetch-first"),
-        ((None, "end"), ("other", "end"), "diverged"),
+        ((None, "end"), ("other", "end"), "unchanged"),
     ]:
         left = planned(tale, named(tale, here), named(tale, there))
         assert isinstance(left, NotPushed)
@@ -137,6 +137,9 @@ def test_a_ref_without_new_commits_is_behind(tale: Tale) -> None:
         sides = named(tale, (here, None)), side(Oid("8" * 40)), named(tale, (seen, None))
         plan = plan_push(tale.objects, *sides[:2], seen=sides[2])
         assert [each.standing for each in plan.left] == [standing]
+    # It ended there, and work that waits here keeps a fetch from taking that over.
+    mine, theirs = named(tale, ("two", None)), named(tale, (None, "end"))
+    assert plan_push(tale.objects, mine, theirs, seen=theirs).left[0].standing == "behind"
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ TABLE = [
     ({"here_threads": "two", "there_archive": "end"}, "archived", {"archive": "end"}),
     ({"here_threads": "other", "there_archive": "end"}, "diverged", {"threads": "other"}),
     ({"here_archive": "end", "there_threads": "two"}, "unchanged", {"archive": "end"}),
-    ({"here_archive": "end", "there_threads": "other"}, "unchanged", {"archive": "end"}),
+    ({"here_archive": "end", "there_threads": "other"}, "diverged", {"archive": "end"}),
     ({"here_archive": "end", "there_archive": "end"}, "unchanged", {"archive": "end"}),
     ({"here_archive": "end", "here_threads": "two"}, "unchanged", {"archive": "end"}),
     (

@@ -14,6 +14,7 @@ from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import create_store, open_store
+from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.trust import untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
@@ -82,11 +83,18 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
     world, thread = fetched
 
     with refuses("agent-not-trusted") as caught:
+        world.step(thread)
+    assert "--workdir PATH --trust`" in (caught.value.hint or "")
+    with refuses("agent-not-trusted") as caught:
         world.step(thread, workdir=str(world.place))
 
     assert caught.value.exit_status == 1
     assert "from-the-workflow" in caught.value.message
     assert f"`uwf thread step {thread} --trust`" in (caught.value.hint or "")
+    set_workdir(world.store, thread, "/gone")
+    with refuses("agent-not-trusted") as caught:
+        world.step(thread)
+    assert "--workdir PATH --trust`" in (caught.value.hint or "")
     assert world.snapshot(thread).record.event == "start"
 
 

@@ -254,6 +254,7 @@ def test_thread_that_went_on_after_its_end_elsewhere_is_reported(
     (found,) = troubles(store)
     assert found.message.startswith(f"thread {THREAD} went on after it was archived")
     assert other in found.message
+    assert f"update-ref -d {ACTIVE + THREAD} {other}`" in found.hint
     assert found.ref == ACTIVE + THREAD
 
 

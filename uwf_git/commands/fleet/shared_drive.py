@@ -461,14 +461,14 @@ class SharedDrive:
         )
 
     def _take_over(self) -> None:
+        objects = self._store.objects
         with suppress(UwfError):  # the next look tries again
             self.fetch()
             for each in self._list_family():
                 sides = read_sides(self._store, self._hub.remote, each)
                 here = sides.archived or sides.active
-                there = sides.there_archived or sides.there_active
                 # What is ahead here is not pushed yet; anything else could not be taken over.
-                if here and there and not is_descendant(self._store.objects, here, there):
+                if here and sides.there and not is_descendant(objects, here, sides.there):
                     debug("6E3VJ0KD", "moved at the hub", thread=each)
                     self.cancelled.set()
 

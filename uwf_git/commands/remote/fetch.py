@@ -219,11 +219,9 @@ def fetch_remote(
     while wanted:
         read_fetch_limits(store.config).check_refs(len(asked))
         part = _fetch(store, caller, remote, wanted)
-        whole = Fetched(
-            remote,
-            whole.reconciled + part.reconciled,
-            whole.busy + part.busy,
-            ignored=[],
+        whole = whole._replace(
+            reconciled=whole.reconciled + part.reconciled,
+            busy=whole.busy + part.busy,
             unchanged=whole.unchanged + part.unchanged,
             missing=(*whole.missing, *(each for each in threads if each in part.missing)),
         )
@@ -420,8 +418,7 @@ def _moved_threads(store: Store, remote: Remote, threads: set[str]) -> dict[Thre
 def _arrivals(store: Store, moved: dict[ThreadId, Sides]) -> Iterator[Arrival]:
     """Yield what is probably to be taken over; the locks of the threads are not held yet."""
     for thread, sides in moved.items():
-        tip = sides.there_archived or sides.there_active
-        known = sides.active
+        tip, known = sides.there, sides.active
         if sides.archived is not None or tip is None:
             continue
         if known is None or is_descendant(store.objects, tip, known):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.receive import check_received
+from uwf_git.commands.receive import BranchRules, Push, check_received
 from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import (
     FELL_WITH_OTHERS,
@@ -53,7 +53,7 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.store import Store, find_git_dir, open_store
-from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
 from uwf_git.store.tidy import unite_packs
 from uwf_git.surroundings import without_local_variables
 
@@ -182,6 +182,7 @@ class _Push:
         self.damaged: dict[str, str] = {}
         self._connection = self._heard(connection)
         self._warnings: dict[str, None] = {}
+        self._branches = BranchRules(Push(store, {}), store.objects)
 
     def _heard(self, connection: _SendParcel) -> _SendParcel:
         def send(pack: PackParcel, *, atomic: bool) -> PushReport:
@@ -220,12 +221,22 @@ class _Push:
             nonlocal plan
             there = sort_refs(refs)[0]
             plan = plan_push(self.store.objects, self.here, there, seen=self.seen)
+            plan = PushPlan([each for each in plan.units if not self._is_given_up(each)], plan.left)
             lost = [each for each in plan.left if each.standing == "damaged"]
             self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
             return self._collect(single_units(plan.units), refs)
 
         report = self._connection(pack, atomic=False)
         return plan, report
+
+    def _is_given_up(self, unit: PushUnit) -> bool:
+        """Check whether *unit* begins a branch there whose thread goes on without it here."""
+        change = unit.changes[0]
+        if change.before is None and change.after and change.ref.startswith((ACTIVE, ARCHIVE)):
+            with suppress(StoreDamaged):  # told when its objects are collected
+                update = RefUpdate(change.ref, None, change.after)
+                return self._branches.find_bad_branch(update, change.after) is not None
+        return False
 
     def _send(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         """Send planned *units*; refuse those whose refs have moved at the remote since."""

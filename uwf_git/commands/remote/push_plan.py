@@ -214,7 +214,7 @@ def plan_push(
 def _is_known_there(objects: ObjectStore, left: NotPushed, seen: SharedRefs) -> bool:
     """Check whether the remote had all commits of a ref here when it was last seen."""
     _refs, kind, name = left.ref.split("/", 2)
-    last = seen.find(kind, name)
+    last = seen.find(kind, name) or seen.archive.get(name)
     if last is None:
         return kind == "threads" and _is_new_branch(objects, left.here)
     return is_descendant(objects, last, left.here)
@@ -276,7 +276,9 @@ def _push_archived(
     if ended not in {None, here}:
         return NotPushed(ref, _apart(objects, here, ended), here, ended)
     if active is not None and not is_descendant(objects, here, active):
-        return NotPushed(ref, _apart(objects, here, active), here, active)
+        # Beside an archive, which wins, its active ref tells nothing: plain git has pushed that.
+        standing = _apart(objects, here, active) if ended is None else "unchanged"
+        return NotPushed(ref, standing, here, ended or active)
     changes = []
     if ended is None:
         changes.append(RefChange(ref, None, here, "archived"))

@@ -8,7 +8,7 @@ sides have commits of their own, both are kept.
 | nothing | active or archived | created here |
 | active | active | the descendant wins; neither: diverged |
 | active | archived | the archive wins if it descends; else diverged |
-| archived | active | the archive stays; a push repairs the remote |
+| archived | active | the archive stays if it descends: a push ends it there; else diverged |
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
 from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.local_files import forget_lock, forget_workdir, get_run_dir
-from uwf_git.store.workflows import WORKFLOWS, list_names
+from uwf_git.store.workflows import WORKFLOWS, list_names, read_sources, walk_own_versions
 
 # Check what a remote sent, in a child process with limits, before its objects are in the store.
 
@@ -203,9 +203,9 @@ def reconcile_thread(
         sides = read_sides(store, remote, thread)
         if sides.archived is not None:
             return _reconcile_archived(store, thread, sides, sides.archived)
-        there = sides.there_archived or sides.there_active
-        if there is not None:
-            arrival = Arrival(thread, sides.active, there, archived=there == sides.there_archived)
+        if sides.there is not None:
+            is_archived = sides.there == sides.there_archived
+            arrival = Arrival(thread, sides.active, sides.there, is_archived)
             return _reconcile_arrival(store, arrival, passed)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ACTIVE + thread)
@@ -239,18 +239,15 @@ def take_over_steering(
 
 
 def _reconcile_archived(store: Store, thread: ThreadId, sides: Sides, archived: Oid) -> Reconciled:
-    ref = ARCHIVE + thread
-    active = sides.active
-    if active is not None and is_descendant(store.objects, archived, active):
+    ref, other = ARCHIVE + thread, sides.active or sides.there
+    if sides.active is not None and is_descendant(store.objects, archived, sides.active):
         # Left by an interrupted archiving, or pushed by plain git.
-        store.refs.delete(ACTIVE + thread, seen=active)
-    elif active is not None:
-        _check_is_here(store, ref, archived)
-        return Reconciled("diverged", ref, archived, active)
-    if sides.there_archived not in {None, archived}:
-        _check_is_here(store, ref, archived)
-        return Reconciled("diverged", ref, archived, sides.there_archived)
-    return Reconciled("unchanged", ref, archived)
+        store.refs.delete(ACTIVE + thread, seen=sides.active)
+        other = sides.there
+    if other is None or is_descendant(store.objects, archived, other):
+        return Reconciled("unchanged", ref, archived)
+    _check_is_here(store, ref, archived)
+    return Reconciled("diverged", ref, archived, other)
 
 
 def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival]) -> Reconciled:
@@ -337,14 +334,12 @@ def reconcile_workflow(
         there = store.refs.find(f"{remote.tracking}workflows/{name}")
         if there is None or here == there:
             return Reconciled("unchanged", ref, here, there)
-        if here is not None and not is_descendant(store.objects, there, here):
-            is_ahead = is_descendant(store.objects, here, there)
-            if not is_ahead:
-                _check_is_here(store, ref, here)
-            return Reconciled("unchanged" if is_ahead else "diverged", ref, here, there)
+        event = "created" if here is None else _compare_versions(store, name, here, there)
+        if event in {"unchanged", "diverged"}:
+            return Reconciled(event, ref, here, there)
         finding = _same_in_another_case(taken, name, ref) if here is None else None
         if (ref, there) not in passed:
-            check = partial(check_puts, store, [(ref, there, here)])
+            check = partial(check_puts, store, [(ref, there, None)])
             finding = finding or first_finding(store, check)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ref)
@@ -358,7 +353,24 @@ def reconcile_workflow(
     if not done:
         return reconcile_workflow(store, remote, name)
     taken[fold_workflow_name(name)] = name
-    return Reconciled("created" if here is None else "moved", ref, here, there)
+    return Reconciled(event, ref, here, there)
+
+
+def _compare_versions(store: Store, name: str, here: Oid, there: Oid) -> ReconcileEvent:
+    """Compare histories of a workflow; the same, put here and there, differs in times alone."""
+    if is_descendant(store.objects, there, here):
+        return "moved"
+    if is_descendant(store.objects, here, there):
+        return "unchanged"
+    _check_is_here(store, WORKFLOWS + name, here)
+    theirs, ours = (
+        [
+            (each.event, each.workflow, read_sources(store.objects, each.commit))
+            for each in walk_own_versions(store, name, *tips)
+        ]
+        for tips in ((there, here), (here, there))
+    )
+    return "moved" if all(each in theirs for each in ours) else "diverged"
 
 
 def _same_in_another_case(taken: Mapping[str, str], name: str, ref: str) -> Finding | None:

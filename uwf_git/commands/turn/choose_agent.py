@@ -524,29 +524,6 @@ class NoAgent(Refused):
         )
 
 
-def _agent_not_trusted(
-    thread: ThreadId, role: str, agent: dict[str, Any], files: tuple[str, ...], *, is_stored: bool
-) -> Refused:
-    """Refuse *agent*; *is_stored*: the store's own config trusts it, as an older uwf wrote it."""
-    # The whole command: a cut text could hide its harmful part.
-    extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
-    meant = f" (here {', '.join(files)})" if files else ""
-    hint = f"read it; if it may run here: `uwf thread step {thread} --trust`; "
-    if is_stored:
-        hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
-        hint += "takes it over; "
-    return Refused(
-        f"role {role} would run a command that is not trusted here: {agent['command']}"
-        f"{extra}{meant}",
-        code="agent-not-trusted",
-        hint=f"{hint}or use your own with --agent CMD",
-        thread=thread,
-        role=role,
-        agent=agent,
-        files=list(files),
-    )
-
-
 class Choice(NamedTuple):
     agents: tuple[str, ...] = ()
     """Values of ``--agent``, for this step or drive only: ``[ROLE=]CMD`` or settings."""
@@ -570,6 +547,35 @@ class Choice(NamedTuple):
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""
 
 
+def _ask_trust(thread: ThreadId, choice: Choice) -> str:
+    place = "" if os.path.isdir(choice.workdir or "") else "--workdir PATH "
+    return f"read it; if it may run here: `uwf thread step {thread} {place}--trust`"
+
+
+def _agent_not_trusted(
+    store: Store, thread: ThreadId, role: str, agent: dict[str, Any], choice: Choice
+) -> Refused:
+    files = find_meant_files(agent, choice.workdir) or ()
+    # The whole command: a cut text could hide its harmful part.
+    extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
+    meant = f" (here {', '.join(files)})" if files else ""
+    hint = f"{_ask_trust(thread, choice)}; "
+    if agent in list_formerly_trusted(store):
+        # The store's own config trusts it, as an older uwf wrote it.
+        hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
+        hint += "takes it over; "
+    return Refused(
+        f"role {role} would run a command that is not trusted here: {agent['command']}"
+        f"{extra}{meant}",
+        code="agent-not-trusted",
+        hint=f"{hint}or use your own with --agent CMD",
+        thread=thread,
+        role=role,
+        agent=agent,
+        files=list(files),
+    )
+
+
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> Node:
@@ -590,10 +596,7 @@ def choose_agent(
     else:
         debug("6MNHY3VE", "agent bound", role=role, agent=name, node=node.hash, may_run=is_fit)
     if not is_fit:
-        files = find_meant_files(node.payload, choice.workdir) or ()
-        is_stored = node.payload in list_formerly_trusted(store)
-        thread = snapshot.record.thread
-        raise _agent_not_trusted(thread, role, node.payload, files, is_stored=is_stored)
+        raise _agent_not_trusted(store, snapshot.record.thread, role, node.payload, choice)
     return node
 
 
@@ -669,7 +672,7 @@ def choose_checks(
             f"the answer of role {role} would be checked by a command that is not trusted here: "
             f"{command}{meant}",
             code="check-not-trusted",
-            hint=f"read it; if it may run here: `uwf thread step {thread} --trust`",
+            hint=_ask_trust(thread, choice),
             thread=thread,
             role=role,
             command=command,

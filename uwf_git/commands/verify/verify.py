@@ -203,6 +203,7 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
 class _Run:
     def __init__(self, store: Store, targets: list[Target]) -> None:
         self._store, self._targets = store, targets
+        self._git = f"git -C {shlex.quote(store.path)}"
         self._trees = TreeChecks(store)
         self._threads = ThreadChecks(self._trees, judge=self._judge_joined)
         refs = (ARCHIVE, ACTIVE)
@@ -255,6 +256,7 @@ class _Run:
             places = f"{target.ref} is at {tip}, and {ARCHIVE}{target.name} at {archived}"
             told = f"thread {target.name} went on after it was archived: {places}"
             hint = self._name_other_way(target.name, here=tip, there=archived)
+            hint += f" once `{self._git} update-ref -d {target.ref} {tip}` is done"
             yield Finding(told, hint, target.ref, tip)
         # It may have been archived since the refs were listed.
         elif self._find(target.ref) is not None:
@@ -264,7 +266,7 @@ class _Run:
 
     def _name_other_way(self, thread: str, *, here: Oid, there: Oid) -> str:
         return (
-            f"both are kept; `git -C {shlex.quote(self._store.path)} log {here} ^{there}` shows "
+            f"both are kept; `{self._git} log {here} ^{there}` shows "
             f"what is only here; `uwf thread fork {thread} --at {here}` makes that a thread of its "
             "own, and this one goes on as it is there"
         )

@@ -566,10 +566,14 @@ class Sides(NamedTuple):
     there_archived: Oid | None
 
     @property
+    def there(self) -> Oid | None:
+        return self.there_archived or self.there_active
+
+    @property
     def is_in_sync(self) -> bool:
         """Check without reading a commit that there is nothing to reconcile."""
         if self.archived is not None:
-            return self.active is None and self.there_archived in {None, self.archived}
+            return self.active is None and self.there in {None, self.archived}
         if self.there_archived is not None:
             return False
         return self.there_active in {None, self.active}

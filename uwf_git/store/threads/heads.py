@@ -214,9 +214,15 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     return Head(head.thread, to, archived=True)
 
 
-def replace_archive(store: Store, head: Head, to: Oid) -> None:
-    """Let an ended thread have the end *to*; another ref of the caller keeps the old end."""
-    if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
+def replace_archive(store: Store, head: Head, to: Oid, *, archived: bool) -> None:
+    """Let an ended thread be at *to*, not *archived*: active; the caller keeps the old end."""
+    refs, ref = store.refs, ARCHIVE + head.thread
+    if archived:
+        is_done = refs.advance(ref, seen=head.commit, to=to)
+    else:
+        # In this order: what a kill in between leaves out, the next fetch brings.
+        is_done = refs.delete(ref, seen=head.commit) and refs.create(ACTIVE + head.thread, to)
+    if not is_done:
         raise HeadMoved(head.thread)
     debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)
     store.own_transitions.note_moved(to)
