@@ -32,6 +32,8 @@ def test_bash_completes_with_the_script(ran: Callable[..., Ran], tmp_path: Path)
     )
 
     assert done.stdout == "thread there\n"
+    # Where uwf has no word, files.
+    assert "complete -o nosort -o bashdefault -o default -F _uwf_completion uwf" in script
 
 
 # What prints the words that the shell would offer after `uwf thread show 0`. zsh offers words only

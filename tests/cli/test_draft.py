@@ -1,5 +1,8 @@
 import io
 import json
+import re
+import shlex
+import subprocess
 import sys
 
 import pytest
@@ -45,6 +48,8 @@ def test_draft_is_mended_once_shown_and_put(uwf: Uwf) -> None:
     assert told["roles"] == ["writer", "checker"] * 3
     assert GOOD in ran.err
     assert "step 2 validator: The draft has 1 problem:" in ran.err
+    (show,) = re.findall(r"to edit it: `(git .*) > letter.yaml`", ran.err)
+    assert subprocess.check_output(shlex.split(show), text=True) == GOOD
     shown = uwf.json("workflow", "show", "letter")
     assert shown["hash" if "hash" in shown else "workflow"] == told["workflow"]
 
@@ -75,6 +80,7 @@ def test_person_at_a_terminal_is_asked(
 
     assert ran.status == 0
     assert "Put letter? [y/N] " in ran.err
+    assert ("--yes` puts it" in ran.err) == (not names)
     assert [row["name"] for row in uwf.json("workflow", "list")] == names
 
 

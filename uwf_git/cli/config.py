@@ -211,5 +211,7 @@ def _script(program: str, shell: str) -> str:
     # ShellComplete's own source(): bash's first runs bash to ask for its version.
     completion = made(click.Group(program), {}, program, variable)
     script = ShellComplete.source(completion).strip() + "\n"
+    # Where uwf has no word bash offers files, as elsewhere.
+    script = script.replace("-o nosort", "-o nosort -o bashdefault -o default")
     # click's script for fish cuts a meaning at its first comma.
     return script.replace('string split ","', 'string split -m 1 ","')

@@ -1,5 +1,6 @@
 """`uwf workflow draft`."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,6 +90,9 @@ def command(
         _run(session, store, drafted, put, agent)
         return
     emit(session, _document(drafted, put), text=_text)
+    if put is not None:
+        file = f"git -C {shlex.quote(store.path)} show refs/workflows/{put.name}:workflow.yaml"
+        note(f"next: `uwf run {put.name} -p …`; to edit it: `{file} > {put.name}.yaml`")
     _raise_if_unfit(drafted)
 
 
@@ -130,10 +134,10 @@ def _show(session: Session, draft: Draft, *, yes: bool) -> None:
 
 
 def _ask(session: Session, draft: Draft) -> bool:
-    if not session.can_ask:
-        note(f"next: `uwf workflow draft --thread {draft.thread} --yes` puts it")
-        return False
-    return confirm(f"Put {draft.judgement.name}?")
+    if session.can_ask and confirm(f"Put {draft.judgement.name}?"):
+        return True
+    note(f"next: `uwf workflow draft --thread {draft.thread} --yes` puts it")
+    return False
 
 
 def _run(session: Session, store: Store, draft: Draft, put: PutWorkflow, agent: str | None) -> None:

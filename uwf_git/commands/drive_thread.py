@@ -5,6 +5,7 @@ waiting, the thread's ref is polled, so a pause or an end takes effect. Source: 
 seed 003's `run`.
 """
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -637,6 +638,11 @@ class _BranchDrive:
             found = next((each for each in stops if each.stopped == stopped), None)
             if found is None:
                 continue
+            error = found.error or self._driven[found.thread].failure
+            if error is not None and error.hint is not None:
+                # Other branches may have failed as well.
+                named = rf"(?<=uwf thread )(retry|run) {found.thread}"
+                error.hint = re.sub(named, rf"\1 {drive.thread}", error.hint)
             if found.error is not None:
                 status = found.error.facts.get("status")
                 is_at_rest = isinstance(found.error, ThreadNotReady)

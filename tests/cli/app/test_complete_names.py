@@ -41,7 +41,8 @@ def test_thread_is_offered_with_its_status_workflow_and_task(uwf: Uwf, offered: 
     assert list(offered(f"uwf thread show {thread[:9].lower()}")) == [thread]
     assert list(offered("uwf thread step it.")) == [thread]
     assert offered("uwf thread show 7Z") == {}
-    assert list(offered(f"uwf thread diff {thread} ")) == [thread]
+    for verb in ("diff", "take"):
+        assert list(offered(f"uwf thread {verb} {thread} ")) == [thread]
     assert list(offered(f"uwf thread wait {thread} ")) == [thread]
 
 
@@ -62,10 +63,12 @@ def test_verb_is_offered_the_threads_that_it_can_change(uwf: Uwf, offered: Offer
 def test_workflow_is_offered_by_name_or_else_as_a_file(uwf: Uwf, offered: Offered) -> None:
     uwf.json("workflow", "put", uwf.file())
 
-    for words in ("run", "workflow show", "workflow history", "thread start"):
-        assert list(offered(f"uwf {words} de")) == ["demo"]
+    for words in ("run", "workflow show", "thread start"):
+        # With those that uwf brings.
+        assert list(offered(f"uwf {words} de")) == ["demo", "develop"]
     for option in ("thread list --workflow", "search x --workflow"):
-        assert list(offered(f"uwf {option} ")) == ["demo"]
+        assert next(iter(offered(f"uwf {option} "))) == "demo"
+    assert list(offered("uwf workflow history de")) == ["demo"]
     assert list(offered("uwf run ./")) == ["file,./"]
     assert offered("uwf workflow history ./") == {}
 

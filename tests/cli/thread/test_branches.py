@@ -128,6 +128,9 @@ def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     assert ran.status == 3, ran.err
     told = "failed (split: 1 failed, 1 completed)"
     assert f"{told} after 1 step of this run; look at it with" in ran.err
+    assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
+    again = uwf("thread", "run", thread).err
+    assert f"hint: `uwf thread retry {thread}` lets" in again
     assert told in uwf("thread", "list", "--format", "text").out
     assert f"status    {told}" in uwf("thread", "show", thread, "--format", "text").out
     assert uwf.json("thread", "show", thread)["branchStatus"] == "failed"
@@ -136,6 +139,16 @@ def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
 
     assert uwf("thread", "run", thread).status == 3
     assert uwf("thread", "retry", thread).status == 0
+
+
+def test_a_split_thread_tells_what_its_branches_have_spent(uwf: Uwf) -> None:
+    usage = '{"meta": {}, "usage": {"costUsd": 0.25}}'
+    thread = split(uwf, f"""test "$UWF_ROLE" != tester && echo '{usage}'""")
+
+    run = uwf("thread", "run", thread, "--jobs", "1", stdout_is_tty=True, output_format="text")
+
+    assert "0.25 USD" in run.out
+    assert "0.2500 USD" in uwf("thread", "show", thread, "--format", "text").out
 
 
 @pytest.mark.parametrize("words", [(), ("--jobs", "1")])

@@ -30,6 +30,8 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     now_ms = read_time_ms(ThreadId(threads[1]))
     lately = screen(uwf, "thread", "list", "--limit", "2", now_ms=lambda: now_ms).err
     assert lately.splitlines()[0] == "note: there are more than 2; print them with --limit N"
+    of_demo = screen(uwf, "thread", "list", "--workflow", "demo", now_ms=lambda: now_ms).out
+    assert "killed" in of_demo
 
 
 def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
@@ -57,11 +59,13 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
     thread = uwf.begun()
     uwf.json("thread", "kill", thread)
     ended = uwf("thread", "list", "--format", "text")
-    other = uwf("thread", "list", "--status", "waiting", "--format", "text")
+    other = uwf("thread", "list", "--all", "--status", "waiting", "--format", "text")
 
     assert nothing.err == "there are no threads yet: `uwf run WORKFLOW -p '…'` begins one\n"
     assert ended.err == "no active threads; 1 has ended: `uwf thread list --all` shows them\n"
+    later = uwf("thread", "list", "--before", "7d", "--format", "text")
     assert other.err == "no thread matches\n"
+    assert later.err == "no thread matches; --all looks at those that have ended\n"
     assert uwf("thread", "list").err == ""
 
 

@@ -64,6 +64,14 @@ def test_person_is_told_how_many_branches_go_along(
     assert listed(uwf) == []
 
 
+def test_person_is_told_the_commit_that_brings_it_back(uwf: Uwf, ended: str) -> None:
+    commit = uwf.json("thread", "show", ended)["commit"]
+    environ = {**uwf.session.environ, "COLUMNS": "40"}
+    screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
+
+    assert commit in uwf("thread", "rm", ended, "--yes", **screen).out
+
+
 def test_what_went_before_another_would_not_is_reported(uwf: Uwf, ended: str) -> None:
     other = uwf.begun()
     uwf.json("thread", "kill", other)

@@ -76,10 +76,12 @@ def test_text_has_where_the_work_of_branches_is() -> None:
     at_work = {"ref": "refs/uwf/work/A", "commit": None, "repository": "/p", "worktree": "/w/A"}
     kept = {"ref": "refs/uwf/work/B", "commit": "1", "repository": "/p", "worktree": None}
 
-    assert describe_work({"work": [at_work, {**kept, "inner": [inner]}]}) == [
+    assert describe_work(
+        {"work": [at_work, {**kept, "number": 1, "label": "map: b", "inner": [inner]}]}
+    ) == [
         "worktree  /w/A",
-        "work      refs/uwf/work/B of /p",
-        "work      refs/uwf/inner/B/lib of /p/modules",
+        "work      1 map: b, refs/uwf/work/B of /p",
+        "work      1 map: b, refs/uwf/inner/B/lib of /p/modules",
     ]
 
 

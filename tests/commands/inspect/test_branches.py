@@ -219,14 +219,15 @@ def test_lately_ended_ones_are_found_by_their_end(world: World) -> None:
     ended = world.begun()
     world.kill(old)
     world.kill(ended)
+    assert list_lately_ended(world.store, ListRequest(workflow="other", after_ms=0)) == []
     end_ms = list_thread_rows(world.store, ListRequest(archived=True))[0]["lastUpdateTime"]
 
     def found(after_ms: int) -> list[str]:
-        rows = list_lately_ended(world.store, after_ms=after_ms, limit=9)
+        rows = list_lately_ended(world.store, ListRequest(after_ms=after_ms))
         return [row["thread"] for row in rows]
 
     assert found(end_ms) == [ended]
-    assert found(end_ms + 1) == []
+    assert found(end_ms + 1000) == []
 
 
 def test_role_of_a_person_that_is_not_described_is_waited_for(world: World) -> None:

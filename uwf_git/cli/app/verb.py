@@ -78,7 +78,10 @@ def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     from uwf_git.commands.inspect.list import offer_workflows  # noqa: PLC0415 (see above)
 
     session = ctx.obj
-    found = _items(offer_workflows(session.open_store(create=True), incomplete, cwd=session.cwd))
+    store = session.open_store(create=True)
+    # Those that uwf brings have no history, and cannot be removed.
+    shipped = "workflow" in [each.name for each in ctx.command.params]
+    found = _items(offer_workflows(store, incomplete, cwd=session.cwd, with_shipped=shipped))
     # A workflow may be a file too.
     return found or [CompletionItem(incomplete, type="file")]
 
@@ -108,10 +111,7 @@ def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
 
 
 _BY_NAME: "dict[str, Callable[[click.Context, str], list[CompletionItem]]]" = {
-    "thread": _threads,
-    "threads": _threads,
-    "a": _threads,
-    "b": _threads,
+    **dict.fromkeys(("thread", "threads", "a", "b", "other"), _threads),
     "workflow": _workflows,
     "role": _roles,
     "remote": _remotes,

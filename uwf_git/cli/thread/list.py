@@ -99,7 +99,7 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     A thread that has split into branches is one row, with their number by status. With a status,
     branches are rows too, so that none that waits or has failed is missed.
 
-    At a terminal, those that ended within a day are listed as well.
+    At a terminal, those that ended within a day are listed as well, unless a status is asked for.
     """
     extra = click.get_current_context().args
     if extra:
@@ -113,11 +113,11 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
     store = session.open_store(create=True)
     rows = list_thread_rows(store, request)
-    is_plain = not offset and not any(asked.values())
+    has_ended = request.archived or request.statuses or request.parent
     ended: list[dict[str, Any]] = []
-    if session.is_screen and is_plain:
-        after_ms = session.now_ms() - _LATELY_MS
-        ended = list_lately_ended(store, after_ms=after_ms, limit=limit + 1)
+    if session.is_screen and not (offset or has_ended):
+        after_ms = max(request.after_ms or 0, session.now_ms() - _LATELY_MS)
+        ended = list_lately_ended(store, request._replace(after_ms=after_ms))
         rows += ended
         rows.sort(key=lambda row: str(row["thread"]), reverse=True)
     if len(rows) > limit:
@@ -126,7 +126,9 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
         others = "" if ended else f", or the next ones with --offset {offset + limit}"
         note(f"note: there are more than {offset + limit}; print them with --limit N{others}")
     if not rows and session.output_format == "text":
-        note(_tell_none(store, is_plain=is_plain))
+        is_plain = not offset and not any(asked.values())
+        told = "no thread matches" + ("" if has_ended else "; --all looks at those that have ended")
+        note(_tell_none(store) if is_plain else told)
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
     waiting = [row["thread"] for row in rows if "question" in row]
     if session.is_screen and waiting:
@@ -160,10 +162,8 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
     return request
 
 
-def _tell_none(store: Store, *, is_plain: bool) -> str:
-    """Return the line that stands for an empty list."""
-    if not is_plain:
-        return "no thread matches"
+def _tell_none(store: Store) -> str:
+    """Return the line that stands for an empty list of the active threads."""
     ended = len(list_thread_rows(store, ListRequest(archived=True, limit=_MOST_COUNTED)))
     if not ended:
         return "there are no threads yet: `uwf run WORKFLOW -p '…'` begins one"
@@ -178,11 +178,9 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
     cells: list[dict[str, Cell]] = []
     for row in rows:
         summary = summarize_thread(store, row)
-        thread = row["thread"]
-        short = thread if ids is None else ids.shorten(thread)
         cells.append(
             {
-                "thread": short,
+                "thread": row["thread"] if ids is None else ids.shorten(row["thread"]),
                 "status": screen.name_status(*_name_status(row)),
                 "workflow": row.get("workflowName"),
                 "step": str(row.get("depth") or ""),

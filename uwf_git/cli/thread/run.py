@@ -37,7 +37,7 @@ from uwf_git.commands.inspect.list import count_branches, is_stuck, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.limits import CLAIM
+from uwf_git.commands.turn.limits import CLAIM, add_branches
 from uwf_git.commands.turn.next_move import Steered
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
@@ -253,7 +253,8 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     if driven.steered is not None:
         told = f"{_tell_who(driven.steered)} {told}"
     with suppress(StoreDamaged):
-        present = read_snapshot(store, last.commit).get_present()
+        snapshot = read_snapshot(store, last.commit)
+        present = add_branches(store, snapshot, snapshot.get_present())
         told += f" in {render_duration(present.execution_ms)}"
         told += "".join(f" · {part}" for part in describe_usage(present.usage, short=True))
     thread = read_short_ids(store).shorten(last.thread)

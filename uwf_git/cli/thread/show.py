@@ -1,6 +1,7 @@
 """`uwf thread show`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +12,9 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
 from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.commands.inspect.show import Stop, count_failed_by_role, find_stop, view_thread
+from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import cut, render_duration, render_time, visible_block
@@ -52,6 +55,10 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         status = document.get("branchStatus", document["status"])
         branches = _list_ids(document.get("branches", []))
+        # What a branch that cannot be read has spent is not known.
+        with suppress(StoreDamaged):
+            spent = add_branches(store, shown.snapshot, shown.snapshot.get_present())
+            document |= {"usage": spent.usage, "executionTime": spent.execution_ms}
         shorten = read_short_ids(store, branches).shorten if session.is_screen else str
         return _paint(_text(document, screen, stop.advice.text, shorten, failed), status, screen)
 
@@ -233,7 +240,8 @@ def describe_work(document: dict[str, Any]) -> list[str]:
         if work["worktree"] is not None:
             lines.append(f"{'worktree':10}{work['worktree']}")
         kept = [] if work["commit"] is None else [work, *work.get("inner", [])]
-        lines += [f"{'work':10}{each['ref']} of {each['repository']}" for each in kept]
+        of = f"{work['number']} {work['label']}, " if "label" in work else ""
+        lines += [f"{'work':10}{of}{each['ref']} of {each['repository']}" for each in kept]
     return lines
 
 

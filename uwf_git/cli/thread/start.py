@@ -270,7 +270,8 @@ def rm_command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  
     finally:
         # Print what was removed, even if another removal failed.
         if rows:
-            emit(session, rows)
+            # Whole: the refs and commits bring back what was removed.
+            emit(session, rows, wide=True)
 
 
 def _ask(session: Session, removals: list[Removal]) -> None:

@@ -316,15 +316,16 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     return found
 
 
-def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
-    """List threads that ended from *after_ms* on and began not long before."""
-    first_ms = after_ms - _LONG_MS
+def list_lately_ended(store: Store, request: ListRequest) -> list[dict[str, Any]]:
+    """List the ended threads that *request*, with a time, selects; none that began long before."""
+    first_ms = (request.after_ms or 0) - _LONG_MS
     threads = takewhile(
         lambda thread: read_time_ms(thread) >= first_ms, list_threads(store, archived=True)
     )
-    rows = (view_thread_row(store, None, thread, with_branches=False) for thread in threads)
-    wanted = (row for row in rows if row and row.get("lastUpdateTime", 0) >= after_ms)
-    return list(islice(wanted, limit))
+    shown = request.branches
+    rows = (view_thread_row(store, None, thread, with_branches=shown) for thread in threads)
+    wanted = (row for row in rows if row is not None and _is_wanted(row, request))
+    return list(islice(wanted, request.limit))
 
 
 def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
@@ -508,19 +509,24 @@ def offer_threads(
     store: Store, typed: str, *, statuses: frozenset[str] = frozenset(), archived: bool = False
 ) -> list[Candidate]:
     """Return the threads whose ids, or else whose row, match *typed*, newest first."""
-    rows = list_thread_rows(store, ListRequest(archived, statuses=statuses, limit=MOST_THREADS))
+    # Branches too, if a word of them is there: they are many.
+    request = ListRequest(archived, statuses=statuses, branches=bool(typed), limit=MOST_THREADS)
+    rows = list_thread_rows(store, request)
     by_id = [row for row in rows if row["thread"].startswith(typed.upper())]
     offered = [Candidate(row["thread"], _describe(store, row)) for row in by_id or rows]
     return offered if by_id else [each for each in offered if typed.lower() in each.meaning.lower()]
 
 
-def offer_workflows(store: Store, typed: str, *, cwd: str) -> list[Candidate]:
+def offer_workflows(
+    store: Store, typed: str, *, cwd: str, with_shipped: bool = False
+) -> list[Candidate]:
     """Return the workflows whose names begin with *typed*: the project's, then the registered."""
-    from uwf_git.commands.workflow.find import list_workflows  # noqa: PLC0415 (few ask for them)
+    from uwf_git.commands.workflow.find import list_all_workflows, list_workflows  # noqa: PLC0415 (few ask for them)
 
+    list_rows = list_all_workflows if with_shipped else list_workflows
     return [
         Candidate(row["name"], row.get("description") or row.get("error", ""))
-        for row in list_workflows(store, cwd=cwd)
+        for row in list_rows(store, cwd=cwd)
         if row["name"].startswith(typed)
     ]
 
@@ -532,7 +538,8 @@ def offer_roles(
     from uwf_git.commands.workflow.find import find_workflow, list_workflows  # noqa: PLC0415 (few ask for them)
 
     if thread is not None:
-        workflow = _read(store, thread).record.workflow
+        head = get_head(store, resolve_thread(store, thread))
+        workflow = read_snapshot(store, head.commit).record.workflow
     if workflow is not None:
         found = find_workflow(store, workflow, cwd=cwd).workflow
         owned = [(role, found.name) for role in found.roles]
@@ -552,12 +559,5 @@ def offer_remotes(store: Store, typed: str) -> list[Candidate]:
 
 
 def _describe(store: Store, row: dict[str, Any]) -> str:
-    try:
-        task = str(_read(store, row["thread"]).get_start().payload["prompt"])
-    except UwfError as error:
-        task = str(error)
-    return f"{row['status']}, {row.get('workflowName', '')}: {task}"
-
-
-def _read(store: Store, thread: str) -> Snapshot:
-    return read_snapshot(store, get_head(store, resolve_thread(store, thread)).commit)
+    summary = summarize_thread(store, row)
+    return f"{row['status']}, {row.get('workflowName', '')}: {summary.task or summary.last}"

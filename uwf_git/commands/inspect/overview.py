@@ -25,6 +25,7 @@ from uwf_git.commands.inspect.list import (
     DAMAGED,
     IN_GROUP,
     Group,
+    ListRequest,
     Summary,
     group_active,
     list_lately_ended,
@@ -390,7 +391,8 @@ class ThreadWatch:
                 roots = {root for root in self._roots if root in self._heads}
                 below = (list_present_descendants(self._store, root) for root in roots)
                 return active.union(roots, *below)
-            ended = list_lately_ended(self._store, after_ms=self._after_ms, limit=_MOST_ENDED)
+            lately = ListRequest(after_ms=self._after_ms, limit=_MOST_ENDED)
+            ended = list_lately_ended(self._store, lately)
             return active | {ThreadId(row["thread"]) for row in ended}
         bad = {ThreadId(ref.rpartition("/")[2]) for ref in tips.bad}
         for thread in self._all.keys() - self._heads.keys() - bad:

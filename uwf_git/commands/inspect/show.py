@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.split import find_node, name_work
+from uwf_git.commands.split import find_container, find_node, label_branch, name_work
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import FlowPlace, fill_template
 from uwf_git.commands.turn.limits import find_work_retries, read_spending
@@ -24,7 +24,7 @@ from uwf_git.model.text import find_outputs
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, resolve_head
+from uwf_git.store.threads.heads import Head, NoSuchThread, get_head, resolve_head
 from uwf_git.store.threads.history import (
     Snapshot,
     StepChain,
@@ -308,6 +308,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     work = [
         {
             "thread": each.thread,
+            **_name_branch(store, each.thread),
             "ref": name_work(each.thread),
             "commit": each.commit,
             "repository": each.repository,
@@ -317,6 +318,20 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         for each in found
     ]
     return {"work": work}
+
+
+def _name_branch(store: Store, thread: ThreadId) -> dict[str, Any]:
+    """Return the number and the label of a branch, joined or not; {} if it is not known here."""
+    with suppress(StoreDamaged, NoSuchThread):
+        *_, start = walk_history(store, get_head(store, thread).commit)
+        at = read_snapshot(store, start.commit.parents[0])
+        split = at.get_present().split
+        children = [] if split is None else [each.thread for each in split.children]
+        if split is not None and thread in children:
+            number = children.index(thread)
+            label = label_branch(find_container(at, split.at), number, start)
+            return {"number": number, "label": label}
+    return {}
 
 
 def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[str, Any] | None:
