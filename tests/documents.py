@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
-from cli.tables import load
+from cli.program import load
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 

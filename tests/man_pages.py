@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 import click
-from cli.tables import entries, load
+from cli.program import entries, load
 from reference import entry_is_hidden
 
 from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import click
-from cli.tables import entries, load
+from cli.program import entries, load
 from error_codes import list_codes
 
 from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared

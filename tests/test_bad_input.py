@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.ran import Ran
+from cli.program import Ran
 from commands.world import DEMO
 
 from uwf_git.commands.caller import Caller

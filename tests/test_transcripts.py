@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import transcript
-from cli.tables import entries
+from cli.program import entries
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from agentkit.person import seat
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.engine.turn_context import AgentContext, parse_context
 

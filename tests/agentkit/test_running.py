@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
 from uwf_git.agentkit.turn import AgentResult

@@ -1,6 +1,9 @@
+import json
 import os
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from agents.conftest import Program
@@ -8,12 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agents.command_line import (
+    AgentReply,
     BadCommand,
+    BadJson,
+    BadReply,
     ProgramMissing,
+    agent_name,
     build_argv,
+    on_one_line,
+    parse_reply,
+    parse_strict_json,
+    parse_strict_json_at,
     resolve_program,
+    show_beginning,
     split_command,
 )
+from uwf_git.model.node import canonical
 
 THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
@@ -106,3 +119,174 @@ def test_program_that_cannot_be_read_may_still_run(program: Program) -> None:
     file.chmod(0o111)
 
     assert resolve_program(str(file), path="", workdir="/") == str(file)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("uwf-claude", "uwf-claude"),
+        ("/usr/local/bin/uwf-claude --model x", "uwf-claude"),
+        ("uwf-shell 'make test; rm -r /'", "uwf-shell"),
+        ("'my agent' x", "my agent"),
+        ("/", "unknown"),
+        ("", "unknown"),
+        ("'unclosed", "unknown"),
+    ],
+)
+def test_name_is_the_program_alone(command: str, name: str) -> None:
+    assert agent_name(command) == name
+
+
+# What agents print, and what is read of it, as written down, and laws of any output.
+
+MADE_UP = Path(__file__).parent / "made_up" / "replies.json"
+
+JSON_LIKE = st.text('{}[]":,0eé\\u\n\0\x1b ameta').map(lambda text: f"{{{text}".encode())
+FRONT_LIKE = st.text("-:'\"\n \x1b\x85é&*!{}[]|a").map(lambda text: f"---\n{text}\n---\n".encode())
+
+
+def positional(stdout: bytes | str) -> AgentReply:
+    raw = stdout if isinstance(stdout, bytes) else stdout.encode()
+    return parse_reply(raw, protocol="positional")
+
+
+def refused(stdout: bytes | str) -> BadReply:
+    with pytest.raises(BadReply) as caught:
+        positional(stdout)
+    return caught.value
+
+
+def test_outputs_are_read_as_ever(golden: Callable[[str, str], None]) -> None:
+    told: list[str] = []
+    for case, outputs in json.loads(MADE_UP.read_text()).items():
+        told.append(f"{case}\n")
+        for given_output in outputs:
+            told += [f"    {json.dumps(given_output)}\n", *tell(given_output)]
+
+    golden("replies.txt", "".join(told))
+
+
+def tell(given_output: Mapping[str, Any]) -> Iterator[str]:
+    stdout = given_output.get("text", "").encode() + given_output.get("bytes", "").encode("latin-1")
+    protocol = given_output.get("protocol", "positional")
+    try:
+        reply = parse_reply(stdout, protocol=protocol, is_free=given_output.get("is_free", False))
+    except BadReply as error:
+        yield f"        {error.kind}: {error.message}\n        hint: {error.hint}\n"
+        yield f"        exit status {error.exit_status}, facts: {error.facts}\n"
+        return
+    parts = {name: part for name, part in reply._asdict().items() if part is not None}
+    yield f"        {parts}\n"
+
+
+@given(st.binary())
+def test_text_after_front_matter_is_kept_byte_by_byte(text: bytes) -> None:
+    reply = positional(b"---\nok: true\n---\n" + text)
+
+    assert reply.content == text.decode(errors="replace")
+    assert (reply.raw is None) == (reply.content.encode() == text)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "kind", "problem"),
+    [
+        ('{"meta": ' + "[" * 100_000, "bad-json", "nested too deeply"),
+        ('{"meta": ' + "9" * 5000 + "}", "bad-json", "too many digits"),
+        ("---\nn: 1" + "0" * 400 + "\n---\n", "bad-front-matter", ""),
+    ],
+)
+def test_output_without_measure_is_refused(stdout: str, kind: str, problem: str) -> None:
+    error = refused(stdout)
+
+    assert error.kind == error.facts["kind"] == kind
+    assert problem in error.message
+
+
+@pytest.mark.parametrize("protocol", ["positional", "flags"])
+@given(stdout=st.binary() | st.text().map(str.encode) | JSON_LIKE | FRONT_LIKE)
+def test_any_output_is_an_answer_or_a_clean_complaint(
+    protocol: Literal["positional", "flags"], stdout: bytes
+) -> None:
+    message = ""
+    try:
+        parse_reply(stdout, protocol=protocol)
+    except BadReply as error:
+        message = error.message
+    assert message.isprintable()
+
+
+@given(
+    st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(-999, 999)),
+    st.text(st.characters(codec="utf-8")),
+)
+def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
+    reply = positional(json.dumps({"meta": meta, "content": content}))
+
+    assert (reply.meta, reply.content) == (meta, content)
+
+
+@given(st.text())
+def test_line_is_safe_to_print_anywhere(text: str) -> None:
+    assert on_one_line(text).isprintable()
+    assert on_one_line(on_one_line(text)) == on_one_line(text)
+
+
+@given(st.text(), st.integers(1, 100))
+def test_beginning_is_short(text: str, limit: int) -> None:
+    assert len(show_beginning(text, limit=limit)) <= limit + 1
+    assert show_beginning("x" + " " * 100, limit=13) == "x…"
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+)
+
+
+@given(VALUES)
+def test_any_value_comes_back_in_the_form_that_nodes_hold(value: Any) -> None:
+    assert parse_strict_json(json.dumps(value)) == canonical(value)
+
+
+@given(st.text())
+def test_any_text_gives_a_value_or_one_line_of_complaint(text: str) -> None:
+    message = ""
+    try:
+        parse_strict_json(text)
+    except BadJson as error:
+        message = error.message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", r"expecting value \(line 1, column 1\)"),
+        ('{\n"a": 1,\n}', r"line 3, column 1|line 2, column 7"),
+        ('{"a": 1}\n\n{"b": 2}', "there is more text after the value on line 3"),
+        ('{"a": 1, "b": 2, "a": 3}', "the key 'a' is there twice"),
+        ('{"meta": {"n": [1, NaN]}}', "NaN is a number in JavaScript only"),
+        ('{"n": 1e999}', "the number 1e999 is too large"),
+        ('{"n": 1' + "0" * 400 + "}", r"the value at \$\.n is a number no 64-bit float can hold"),
+        ('{"n": ' + "1" * 5000 + "}", "a number has too many digits"),
+        ('{"s": ["\\ud800"]}', r"the value at \$\.s\[0\] has a lone surrogate"),
+        ('{"\\udfff": 1}', r"the value at \$ has a lone surrogate"),
+        ('"a\nb"', "control character"),
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ("[" * 600 + "]" * 600, "nested more than 500 levels"),
+        ('{"a":' * 100_000, "nested too deeply"),
+    ],
+)
+def test_value_that_no_node_can_hold_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(BadJson, match=problem):
+        parse_strict_json(text)
+
+
+def test_value_is_read_where_it_stands() -> None:
+    text = 'so: {"a": [1]} and more'
+
+    assert parse_strict_json_at(text, 3) == ({"a": [1]}, 14)

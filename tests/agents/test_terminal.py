@@ -4,9 +4,10 @@ import termios
 from pathlib import Path
 
 import pytest
+from programs import write_program
 from refusing import refuses
 
-from uwf_git.agents.terminal import NoTerminal, Terminal, choose_pager
+from uwf_git.agents.terminal import NoTerminal, Terminal, choose_pager, edit_text
 
 
 def test_end_of_input_is_returned_a_few_times(screen: tuple[int, Terminal]) -> None:
@@ -82,3 +83,28 @@ def test_less_is_used_where_it_is_installed(tmp_path: Path) -> None:
     (tmp_path / "less").chmod(0o755)
 
     assert choose_pager({"TERM": "xterm", "PATH": str(tmp_path)}, None) == "less"
+
+
+def editor(tmp_path: Path, script: str) -> dict[str, str]:
+    path = write_program(tmp_path / "editor", script)
+    return {"EDITOR": f"{path} --wait", "PATH": os.environ["PATH"]}
+
+
+def test_text_is_what_the_editor_left(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    environ = editor(tmp_path, 'test -t 0 && test "$1" = --wait && echo " and more" >>"$2"')
+
+    assert edit_text(screen[1], "grün", environ=environ) == "grün and more\n"
+
+
+def test_visual_comes_before_editor(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    environ = editor(tmp_path, "exit 1") | {"VISUAL": "true"}
+
+    assert edit_text(screen[1], "as it was", environ=environ) == "as it was"
+
+
+def test_failing_editor_is_reported(screen: tuple[int, Terminal], tmp_path: Path) -> None:
+    ours, terminal = screen
+
+    assert edit_text(terminal, "lost?", environ=editor(tmp_path, "exit 7")) is None
+    with open(ours, "rb", closefd=False) as shown:
+        assert b"failed with exit status 7" in shown.readline()

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.flow_runs import drive, script
 from commands.step.test_record_turn import CHECKS
+from commands.turns import drive, script
 from commands.world import World, make_world
-from store.loose import lose
+from store.small_packs import lose
 from web.allowed import HOSTILE_SIGNS, find_foreign
 from web.stories import SECRET, tell_hostile, tell_long, tell_waiting, tell_work
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser.test_ui_looks import find_faults
+from browser.test_ui_keyboard import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_work

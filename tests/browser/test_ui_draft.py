@@ -1,6 +1,6 @@
 """A draft of a workflow in the page: wished, shown with its picture, put after a yes."""
 
-from browser.test_ui_looks import find_faults
+from browser.test_ui_keyboard import find_faults
 from browser.ui import Tab, expect, trust
 from commands.draft.test_judge import GOOD
 from commands.world import World

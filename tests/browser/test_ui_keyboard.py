@@ -1,11 +1,20 @@
 """The page by keyboard alone: the focus is seen, and no update takes it."""
 
+import json
 import re
+import signal
+from typing import Any
 
-from browser.ui import ASKED, Tab, expect
+import pytest
+from browser.ui import ASKED, Listener, Tab, end, expect
+from commands.step.test_record_turn import CHECKS
+from commands.turns import drive, script
 from commands.world import World, says
+from store.small_packs import lose
+from web.stories import tell_hostile, tell_work
 
 from uwf_git.commands.control.answer import pause_thread
+from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 
 _SEEN = """() => {
@@ -119,3 +128,150 @@ def test_dialog_holds_the_focus_and_gives_it_back(world: World, tab: Tab) -> Non
     expect(tab.find("dialog")).to_have_count(0)
     assert tab.focused() == "button Kill…"
     assert world.snapshot(thread).record.status == "waiting"
+
+
+# The page's looks: accessible, light and dark, from wide to 400 px, and at twice the size.
+
+_AXE = """async () => {
+    const levels = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const found = await axe.run(document, {runOnly: levels});
+    return found.violations.map(each => `${each.id}: ${each.nodes.map(
+        node => node.html + node.any.map(any => any.message)).join(' | ')}`);
+}"""
+# Wider than the window: only what scrolls by itself may be.
+_TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(each => {
+    const box = each.getBoundingClientRect();
+    return box.right > innerWidth + 1 && box.width > 0
+        && !each.closest('.wide, .picture, .log, .unseen, .skip, svg');
+}).map(each => each.outerHTML.slice(0, 100))"""
+
+
+class Places:
+    """Addresses of each view, with real threads."""
+
+    def __init__(self, world: World) -> None:
+        work = tell_work(world)
+        hostile = tell_hostile(world)
+        split = world.begun(CHECKS)
+        answers = {"coder": "x = 1", "reviewer": "fine", "builder": "built", "tester": "passed"}
+        drive(world, split, script(**answers, closer="bye"))
+        damaged = tell_work(world)
+        lose(world.store, view_report(world.store, damaged, {}).document["entries"][4]["commit"])
+        asked = world.start("nobody", "judge=human", workflow=world.put(ASKED).workflow)
+        world.step(asked, says({"text": "a text"}))
+        world.step(asked)
+        world.put()
+        self.agent = Listener(world)
+        ready = world.start(workflow="demo")
+        self.driver = world.process("run", "demo", "-p", "At work", "--agent", self.agent.command)
+        self.agent.say("reading")
+        self.addresses = {
+            "threads": ("/", "a.row"),
+            "all threads": ("/?show=all", "a.row"),
+            "no thread": ("/?search=zzzz", ".empty"),
+            "thread": (f"/t/{work}", ".of-step .facts"),
+            "step": (f"/t/{work}/s/2", ".of-step .facts"),
+            "hostile": (f"/t/{hostile}/s/1", ".of-step .facts"),
+            "branches": (f"/t/{split}", ".of-step .facts"),
+            "ready": (f"/t/{ready}", "button.act"),
+            "damaged": (f"/t/{damaged}", ".notice.bad"),
+            "waiting": (f"/t/{asked}", ".of-step .facts"),
+            "missing": ("/t/01J0000000000000000000ZZZZ", "[role=alert]"),
+            "answer": (f"/t/{asked}/answer", "form"),
+            "new": ("/new", "a.row"),
+            "start": ("/new/asked", "form"),
+        }
+        self.asked: ThreadId = asked
+
+    def show(self, tab: Tab, name: str) -> None:
+        """Show the view *name*."""
+        if name == "running":
+            tab.open("/")
+            tab.page.locator("a.row", has_text="At work").click()
+            expect(tab.find("log")).to_contain_text("reading")
+            return
+        where, sign = self.addresses[name]
+        tab.open("/new")
+        tab.page.wait_for_selector("#draft-title")
+        tab.open(where)
+        tab.page.locator(sign).first.wait_for()
+        expect(tab.text("Loading…")).to_have_count(0)
+        if name == "answer":
+            open_all(tab)
+
+    def close(self) -> None:
+        """End the drive."""
+        self.driver.send_signal(signal.SIGINT)
+        end(self.driver)
+        self.agent.close()
+
+
+def find_faults(tab: Tab, axe: str) -> list[str]:
+    """Return what axe-core finds in the view that is shown."""
+    # The policy of the page allows no script tag.
+    tab.page.evaluate(axe)
+    problems: list[str] = tab.page.evaluate(_AXE)
+    return problems
+
+
+def open_all(tab: Tab) -> None:
+    """Open the parts of a form, and have it complain."""
+    tab.find("button", "Add findings").click()
+    tab.find("button", "Add topics").click()
+    tab.page.get_by_label("Send it").check()
+    tab.find("button", "Record the answer").click()
+    expect(tab.page.locator("#problems")).to_be_visible()
+
+
+def check_views(tab: Tab, places: Places, check: Any) -> dict[str, Any]:
+    """Return what *check* finds in each view, if it is anything."""
+    found = {}
+    for name in [*places.addresses, "running"]:
+        places.show(tab, name)
+        problems = check()
+        if problems:
+            found[name] = problems
+    return found
+
+
+@pytest.fixture
+def places(world: World, tab: Tab) -> Any:
+    made = Places(world)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(tab: Tab, places: Places, axe: str, scheme: str) -> None:
+    tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    tab.open("/")
+    found = check_views(tab, places, lambda: find_faults(tab, axe))
+    assert found == {}, json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize(("width", "scale"), [(800, 1), (400, 1), (640, 2)])
+def test_nothing_is_wider_than_the_window(
+    tab: Tab, places: Places, browser: Any, width: int, scale: int
+) -> None:
+    # A window of 1280 px at 200 % is one of 640 px with twice the dots.
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, device_scale_factor=scale
+    )
+    wide = Tab(context.new_page(), tab.server)
+    wide.open("/")
+
+    def check() -> list[str]:
+        if wide.page.evaluate("document.documentElement.scrollWidth") > width:
+            return [f"scrolls {wide.page.evaluate('document.documentElement.scrollWidth')}"]
+        problems: list[str] = wide.page.evaluate(_TOO_WIDE)
+        return problems
+
+    assert check_views(wide, places, check) == {}
+    context.close()
+
+
+def test_reduced_motion_moves_nothing(tab: Tab, places: Places) -> None:
+    places.show(tab, "running")
+    assert tab.page.evaluate("document.getAnimations().length") == 0
+    tab.page.emulate_media(reduced_motion="no-preference")
+    assert tab.page.evaluate("document.getAnimations().length") > 0

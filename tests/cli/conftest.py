@@ -10,8 +10,7 @@ from typing import IO, Any
 import pytest
 from agentkit.person import seat
 from cli.demo import DEMO
-from cli.program import Uwf, make_uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf, make_uwf
 from store.signing_keys import key
 
 from uwf_git.cli.app.lazy_group import run

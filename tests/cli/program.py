@@ -1,21 +1,36 @@
-"""`uwf` for the tests of its verbs: in this process, on a temporary store."""
+"""Our programs run as a user runs them, and what they print."""
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-from cli.ran import Ran
 from commands.world import DEMO
 from programs import write_program
 
-from uwf_git.cli.app.lazy_group import run
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run
 from uwf_git.cli.session import Session
 from uwf_git.cli.uwf import UWF
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store
+
+# The result of a program that has ended.
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Exit status, standard output, standard error."""
+
+    status: int
+    out: str
+    err: str
+
+
+# `uwf` for the tests of its verbs: in this process, on a temporary store.
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "What was said."}'"""
 
@@ -67,3 +82,62 @@ def make_uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str
     place.mkdir()
     here = session._replace(cwd=str(place), environ=dict(os.environ), repo=store.path)
     return Uwf(place, here, capsys)
+
+
+# Rules for every table of commands, `uwf`'s and `json-cas`'s alike.
+
+
+def entries(group: LazyGroup, path: str) -> Iterator[tuple[str, LazyCommand | LazyGroup]]:
+    """Yield every entry of *group* and its groups, with its words."""
+    for name, entry in group.table.items():
+        yield f"{path} {name}", entry
+        if isinstance(entry, LazyGroup):
+            yield from entries(entry, f"{path} {name}")
+
+
+def load(entry: LazyCommand | LazyGroup) -> click.Command:
+    """Return the command of *entry*."""
+    return entry if isinstance(entry, LazyGroup) else entry.load()
+
+
+def summary_of(command: click.Command) -> str:
+    """Return the first line of a command's help, as in a summary."""
+    return (command.help or "").strip().partition("\n")[0].removesuffix(".")
+
+
+def help_of(command: click.Command, path: str) -> str:
+    """Return a command's whole help page."""
+    with click.Context(command, info_name=path, max_content_width=200) as context:
+        return command.get_help(context)
+
+
+def check_command(path: str, entry: LazyCommand | LazyGroup) -> None:
+    """Check a command against its table, and against the rules for help pages."""
+    command = load(entry)
+    page = help_of(command, path)
+
+    assert entry.summary == summary_of(command)
+    assert entry.summary
+    assert entry.summary[0].isupper()
+    assert "EXAMPLE" in page
+    assert path in page.partition("EXAMPLE")[2]
+    assert "EXIT STATUS:\n  " in page
+    assert "--repo PATH" in page
+    assert "--format" in page
+
+
+# A hub for the command line, and a second store.
+
+
+def make_hub(uwf: Uwf) -> str:
+    """Create an empty repository, and the remote origin for it."""
+    hub = create_store(str(uwf.place.parent / "hub.git")).path
+    uwf.json("remote", "add", "origin", hub)
+    return hub
+
+
+def clone(uwf: Uwf, hub: str) -> dict[str, Any]:
+    """Clone *hub*, and return a function that runs `uwf` on the clone."""
+    made = uwf.json("clone", hub, "copy.git")
+    assert Path(made["repo"]).is_dir()
+    return {"repo": made["repo"]}

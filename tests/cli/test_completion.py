@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 from programs import write_program
 
 from uwf_git.cli.config import SHELLS

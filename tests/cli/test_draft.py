@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
 
 BAD = spoiled("agentId: writer", "agentId: scribe")

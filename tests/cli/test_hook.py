@@ -2,8 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 
 Git = Callable[..., str]
 ZERO, A = "0" * 40, "a" * 40

@@ -1,7 +1,7 @@
 import sys
 
 import pytest
-from cli.tables import check_command, entries
+from cli.program import check_command, entries
 
 from uwf_git.cli.app.lazy_group import LazyCommand
 from uwf_git.cli.cas import JSON_CAS, main

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 
 
 def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 import json
 from collections.abc import Callable
 
-from cli.ran import Ran
+from cli.program import Ran
 
 HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n'
 READ = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "read_thread"}}\n'

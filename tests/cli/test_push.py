@@ -3,8 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf
-from cli.sharing import clone, make_hub
+from cli.program import Uwf, clone, make_hub
 
 from uwf_git.store.git.config import set_config
 

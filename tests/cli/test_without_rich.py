@@ -4,8 +4,7 @@ import json
 import subprocess
 import sys
 
-from cli.program import Uwf
-from cli.tables import entries
+from cli.program import Uwf, entries
 
 from uwf_git.cli.app.lazy_group import LazyCommand
 from uwf_git.cli.cas import JSON_CAS

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from commands.flow_runs import branches
+from commands.turns import branches
 from commands.world import World
 
 from uwf_git.commands.commit_events import EventOptions

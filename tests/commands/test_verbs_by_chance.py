@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
-from commands.flow_runs import drive
+from commands.turns import drive
 from commands.verify.flipping import (
     Recorded,
     check,

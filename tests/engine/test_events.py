@@ -1,6 +1,9 @@
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.engine.events import (
     LoopPass,
@@ -8,6 +11,13 @@ from uwf_git.engine.events import (
     TransitionFacts,
     TurnStarted,
     build_events,
+)
+from uwf_git.engine.markdown import (
+    ThreadEntry,
+    fence_text,
+    lower_headings,
+    place_text,
+    render_document,
 )
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Event, Status, TransitionRecord
@@ -111,3 +121,166 @@ def test_branches_that_run_at_once_begin_and_end_together() -> None:
     assert types(joined) == ["parallel:complete", "workflow:progress"]
     assert begun[1]["payload"]["branches"] == branches
     assert [event["id"].partition("-")[2] for event in begun] == ["loop1", "parallel", "progress"]
+
+
+# Threads as Markdown: readable, and no text of an agent leaves its place.
+
+# Texts that have broken some renderer; their combinations matter as much.
+HOSTILE = [
+    "# h", "## 9. forged", "   # h", "#", "====", "---", "-", "- a", "    deep", "", "   ",
+    "```", "  ```", "\t```", "    ```", "~~~", "````", "``` `x", "```py", "- ```", "> ```", "> # h",
+    "<div>", "<!--", "<?php", "<![CDATA[", "</p", "`<b>`", "` <script>", "\\`<b>`", "\\<div>",
+    "[a]: http://x", "> [b]: y", "text", "\r# cr", "\r```", "foo\r===", "<div\nid=x>", "x < y",
+    "&lt;", "<https://x.y>", "\x0b# vt", "\u2028# ls",
+]  # fmt: skip
+
+texts = st.lists(st.sampled_from(HOSTILE), max_size=8).map("\n".join)
+
+
+def document(*entries: ThreadEntry, task: str = "Do it.", title: str = "Title") -> str:
+    return "".join(render_document(title, ("a", "", "b"), task, entries))
+
+
+def outside_of_code(text: str) -> tuple[list[str], bool]:
+    """Return the lines that a Markdown reader sees as prose, and whether a fence stays open."""
+    lines, fence = [], ""
+    for line in re.split(r"\r\n|\r|\n", text):
+        if fence:
+            if re.fullmatch(rf" {{0,3}}{fence}{fence[0]}*[ \t]*", line):
+                fence = ""
+            continue
+        opening = re.match(r"(`{3,})[^`]*$|(~{3,})", line)
+        fence = (opening[1] or opening[2]) if opening else ""
+        if not fence:
+            lines.append(line)
+    return lines, bool(fence)
+
+
+@given(texts)
+def test_text_stays_in_its_place(text: str) -> None:
+    lines, is_open = outside_of_code(place_text(text))
+
+    assert not is_open
+    for line, before in zip(lines, ["", *lines], strict=False):
+        assert not re.match(r" {0,3}#{1,2}([ \t]|$)", line)
+        assert not (re.match(r" {0,3}(=+|-+)[ \t]*$", line) and before.strip())
+        assert not re.match(r"\s+(```|~~~)", line)
+        assert not re.search(r"<(div|!--|\?|!\[|script|/p)", line)
+        assert not re.match(r"[> ]*\[\w\]:", line)
+
+
+@given(texts)
+def test_document_has_the_headings_that_we_gave_it_and_no_others(text: str) -> None:
+    entries = [
+        ThreadEntry("1. a", ("f",), {"k": text, "l": [text], text: 1}, text),
+        ThreadEntry("2. b"),
+    ]
+
+    lines, is_open = outside_of_code(document(*entries, task=text))
+
+    assert [line for line in lines if re.match(r" {0,3}#{1,2}([ \t]|$)", line)] == [
+        "# Title",
+        "## 1. a",
+        "## 2. b",
+    ]
+    assert not is_open
+
+
+@given(texts)
+def test_prose_is_placed_only_once(text: str) -> None:
+    fenced = fence_text(text)
+
+    assert place_text(fenced) == fenced
+
+
+def test_thread_reads_well() -> None:
+    entry = ThreadEntry(
+        "1. planner: a plan",
+        ("uwf-x", "2 s"),
+        {"plan": ["read", "fix"], "risk": "low", "open": [], "why": "one\ntwo"}
+        | {"n": 3, "d": {"a": 1}},
+        "# Plan\n\n1. read\n2. fix\n\n```sh\n# a comment\nmake\n```\n",
+    )
+
+    assert document(entry, task="First.\n\nSecond.") == (
+        "# Title\n\na · b\n\n> First.\n>\n> Second.\n\n## 1. planner: a plan\n\nuwf-x · 2 s\n\n"
+        "- **plan**:\n  - read\n  - fix\n- **risk**: low\n- **open**: none\n"
+        '- **why**:\n  > one\n  > two\n- **n**: 3\n- **d**: `{"a": 1}`\n\n'
+        "### Plan\n\n1. read\n2. fix\n\n```sh\n# a comment\nmake\n```\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ([1, "a"], '```json\n[\n  1,\n  "a"\n]\n```'),
+        ("text", '```json\n"text"\n```'),
+        (True, "```json\ntrue\n```"),
+        ({"a": None, "b": "", "c": {}}, "- **a**: none\n- **b**: none\n- **c**: none"),
+        ({"a": [{"b": 1}]}, '- **a**: `[{"b": 1}]`'),
+        ({"a": ["x\ny"]}, '- **a**: `["x\\ny"]`'),
+        ({"a`b": 1}, "- **``a`b``**: 1"),
+        ({"a": "<b>"}, "- **a**: `<b>`"),
+        ({"a": ["# x", "- y", "z", "1. w"]}, "- **a**:\n  - `# x`\n  - `- y`\n  - z\n  - `1. w`"),
+    ],
+)
+def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
+    assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lowered"),
+    [
+        ("# a", "### a"),
+        ("##### a", "###### a"),
+        ("#hashtag", "#hashtag"),
+        ("    # code", "    # code"),
+        ("Title\n===\nx", "Title\n\n===\nx"),
+        ("a\n\n---\nb", "a\n\n---\nb"),
+        ("```\n# code", "```\n# code\n```"),
+        ("~~~ a\n```\n# code\n~~~\n# b", "~~~ a\n```\n# code\n~~~\n### b"),
+    ],
+)
+def test_headings_are_lowered_and_code_is_left_alone(text: str, lowered: str) -> None:
+    assert lower_headings(text) == lowered
+
+
+@pytest.mark.parametrize(
+    ("text", "placed"),
+    [
+        ("x < y and a <- b, 1<2", "x < y and a <- b, 1<2"),
+        ("the `<b>` tag", "the `<b>` tag"),
+        ("<https://example.com>", "<https://example.com>"),
+        ("a <b> c", "```text\na <b> c\n```"),
+        ("`a\n`<b>`", "```text\n`a\n`<b>`\n```"),
+        ("1. a\n   ```\n   x\n   ```", "````text\n1. a\n   ```\n   x\n   ```\n````"),
+        ("[1]: http://evil.example", "```text\n[1]: http://evil.example\n```"),
+    ],
+)
+def test_prose_stays_prose_unless_it_could_reach_further(text: str, placed: str) -> None:
+    assert place_text(text) == placed
+
+
+def test_large_hostile_text_costs_no_more_than_reading_it() -> None:
+    # Runs of marks of different lengths: searching for the end of each would take minutes.
+    text = " ".join("`" * n for n in range(1, 1500)) + " <b>"
+
+    assert place_text(text).startswith("`" * 1500)
+
+
+def test_objects_in_meta_are_lists_for_who_reads_them_rendered() -> None:
+    meta = {"findings": [{"file": "a.py", "deep": [1]}, {"file": "<b>"}], "of": {"x": 1}, "y": [{}]}
+
+    def written(*, has_lists: bool) -> str:
+        entry = ThreadEntry("t", meta=meta)
+        return "".join(render_document("t", (), "", [entry], has_lists=has_lists))
+
+    assert written(has_lists=True).partition("## t\n\n")[2] == (
+        "- **findings**:\n"
+        "  - **file** a.py · **deep** `[1]`\n"
+        "  - **file** `<b>`\n"
+        "- **of**:\n"
+        "  - **x**: 1\n"
+        "- **y**: `[{}]`\n"
+    )
+    assert '- **findings**: `[{"file": "a.py"' in written(has_lists=False)

@@ -11,16 +11,19 @@ from refusing import refuses
 
 from uwf_git.engine.flow_move import (
     FlowWords,
+    Rules,
     find_lost_place,
+    find_other_change,
     find_renamed_place,
     has_left,
     is_possible,
     next_move,
 )
 from uwf_git.errors import Refused
-from uwf_git.model.flow import HOLDING, STOPS, Flow, FlowNode, Position, parse_position
+from uwf_git.model.flow import HOLDING, STOPS, Flow, FlowNode, Position, parse_flow, parse_position
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import Split, ThreadState, Try, Waiting
+from uwf_git.model.workflow import Transition
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}
 
@@ -410,3 +413,91 @@ def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:
 
     with pytest.raises(Refused, match="too much work together"):
         next_move(flow, None, asked)
+
+
+# An append adds: all else in the workflow is as it was.
+
+_AGENT = {"type": "agent", "agentId": "a"}
+_NODES = {
+    "0": {"type": "sequential"},
+    "0/0": _AGENT,
+    "0/1": {"type": "conditional", "condition": "true"},
+    "0/1/0": _AGENT,
+}
+_PAYLOAD = {"name": "w", "description": "D.", "roles": {"a": "1"}, "flow": "f"}
+_TO_END = Transition("$END", None)
+_AGAIN = Transition("a", "depth < 3")
+_GRAPH = {"$START": (Transition("a", None),), "a": (_AGAIN, _TO_END)}
+
+
+def flow(more: dict[str, Any] | None = None, *, language: str = "javascript") -> Rules:
+    payload = {"nodes": {**_NODES, **(more or {})}, "language": language}
+    return Rules(_PAYLOAD, parse_flow(payload), None)
+
+
+def graph(ways: dict[str, tuple[Transition, ...]]) -> Rules:
+    return Rules(_PAYLOAD, None, _GRAPH | ways)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"1": _AGENT},
+        {"1": _AGENT, "2": {"type": "loop"}, "2/0": _AGENT},
+        {"0/2": _AGENT},
+        {"0/1/1": _AGENT, "0/1/2": _AGENT},
+        {"1": {"type": "conditional", "condition": "1"}, "1/0": _AGENT, "1/e0": _AGENT},
+    ],
+)
+def test_nodes_at_the_end_of_one_list_are_an_append(more: dict[str, Any]) -> None:
+    assert find_other_change(flow(), flow(more)) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"0/0": {"type": "agent", "agentId": "b"}}, "differs at 0/0"),
+        ({"1": _AGENT, "0/2": _AGENT}, "has new nodes in several lists: 1, 0/2"),
+        ({"0/1/e0": _AGENT}, "has a new node in an else: 0/1/e0"),
+    ],
+)
+def test_what_no_append_does_to_a_flow_is_told(more: dict[str, Any], told: str) -> None:
+    assert find_other_change(flow(), flow(more)) == told
+
+
+def test_a_node_that_is_gone_and_another_language_are_told() -> None:
+    assert find_other_change(flow({"1": _AGENT}), flow()) == "differs at 1"
+    assert find_other_change(flow(), flow(language="jsonata")) == "is in jsonata"
+    assert find_other_change(flow(), graph({})) == "is of another kind"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"roles": {"a": "2", "b": "3"}, "agentOverrides": {"b": {}}}, None),
+        ({"roles": {"b": "3"}}, "lacks a in roles"),
+        ({"description": "E."}, "has another description"),
+        ({"initialState": {}}, "has another initialState"),
+    ],
+)
+def test_roles_are_added_or_replaced_and_nothing_else(
+    change: dict[str, Any], told: str | None
+) -> None:
+    old = flow()
+
+    assert find_other_change(old, old._replace(payload=_PAYLOAD | change)) == told
+
+
+@pytest.mark.parametrize(
+    ("ways", "told"),
+    [
+        ({"a": (Transition("b", "x"), _AGAIN, _TO_END), "b": (_TO_END,)}, None),
+        ({"a": (Transition("b", None),), "b": (_TO_END,)}, None),
+        ({"a": (Transition("b", "x"),)}, "lacks ways from a"),
+        ({"$START": ()}, "lacks ways from $START"),
+    ],
+)
+def test_ways_of_a_graph_are_added(
+    ways: dict[str, tuple[Transition, ...]], told: str | None
+) -> None:
+    assert find_other_change(graph({}), graph(ways)) == told

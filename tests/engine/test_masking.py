@@ -1,14 +1,28 @@
+import base64
+import html
+import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from uwf_git.engine.masking import (
+    _AFTER,
+    _KEY,
+    _may_have,
+    find_forms,
     find_secrets,
+    find_secrets_in,
     find_unsettled,
     mask,
     mask_bytes,
+    mask_keys,
+    mask_keys_in,
     mask_value,
     read_all,
+    take_fingerprints,
 )
 
 KEY = "sk-ant-0123456789abcdef"
@@ -152,3 +166,227 @@ def test_beginning_of_a_secret_at_the_end_is_unsettled(output: bytes, place: int
 
 def test_secret_in_which_another_one_may_begin_is_unsettled_whole() -> None:
     assert find_unsettled(b"x abcdefgh", ("abcdefgh", "gh012345")) == 2
+
+
+KEY_FORMS = "sk-ant_0123/456+789"
+SALT = b"0123456789abcdef"
+
+
+def as_percent(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode())
+
+
+def as_unicode(text: str) -> str:
+    return "".join(f"\\u{ord(each):04x}" for each in text)
+
+
+def as_bytes(text: str) -> str:
+    return "".join(f"\\x{byte:02X}" for byte in text.encode())
+
+
+def as_octal(text: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in text.encode())
+
+
+def as_entities(text: str) -> str:
+    return "".join(f"&#{ord(each)};" for each in text)
+
+
+def as_hexadecimal(text: str) -> str:
+    return "".join(f"&#X00{ord(each):x}" for each in text) + ";"
+
+
+def as_names(text: str) -> str:
+    return text.replace("_", "&lowbar;").replace("/", "&sol;").replace("+", "&plus;")
+
+
+def as_markdown(text: str) -> str:
+    return f"{text[:2]}\\{text[2]}**{text[3:6]}**`{text[6:]}`"
+
+
+SPELLINGS: list[Callable[[str], str]] = [
+    str,
+    quote,
+    quote_plus,
+    lambda text: quote(text, safe=""),
+    lambda text: quote(text, safe="").lower(),
+    json.dumps,
+    lambda text: json.dumps(text).replace("/", "\\/"),
+    html.escape,
+    as_percent,
+    as_unicode,
+    as_bytes,
+    as_octal,
+    as_entities,
+    as_hexadecimal,
+    as_names,
+    as_markdown,
+]
+
+
+@pytest.mark.parametrize("outer", [str, json.dumps, html.escape, as_percent])
+@pytest.mark.parametrize("inner", SPELLINGS)
+def test_each_spelling_is_masked_and_found_in_any_other(
+    inner: Callable[[str], str], outer: Callable[[str], str]
+) -> None:
+    spelled = outer(f"<{inner(KEY_FORMS)}>")
+    masked = mask(f"key: {spelled}", (KEY_FORMS,))
+
+    assert masked.startswith("key: ")
+    assert masked.count("[masked]") == 1
+    # What is left are the marks around it.
+    assert len(masked) - len(outer("<>")) < 35
+    assert KEY_FORMS in find_secrets_in(spelled.encode(), take_fingerprints([KEY_FORMS], SALT))
+
+
+# Where two of them meet, no mark of one begins an escape of the other.
+@given(st.lists(st.sampled_from(SPELLINGS[8:-1]), min_size=len(KEY_FORMS), max_size=len(KEY_FORMS)))
+def test_no_mixture_of_spellings_hides_a_key(spell: list[Callable[[str], str]]) -> None:
+    spelled = "".join(each(letter) for each, letter in zip(spell, KEY_FORMS, strict=True))
+
+    assert mask(f"<{spelled}>", (KEY_FORMS,)).strip(";") in {"<[masked]>", "<[masked];>"}
+    assert find_secrets_in(spelled.encode(), take_fingerprints([KEY_FORMS], SALT)) == (KEY_FORMS,)
+
+
+def test_key_that_holds_what_looks_like_escapes_is_known() -> None:
+    key = r"a\qb%41c\\d&amp;ef"
+
+    for spelled in (key, json.dumps(key)[1:-1], quote(key), html.escape(key), as_percent(key)):
+        assert mask(f"<{spelled}>", (key,)) == "<[masked]>"
+        assert find_secrets_in(spelled.encode(), take_fingerprints([key], SALT))
+
+
+def test_short_pieces_of_base64_are_none() -> None:
+    assert all(len(form) >= 8 for form in find_forms(("abc",)) - {b"abc"})
+
+
+@example("000000\\0", b"", b"")
+@given(st.text(min_size=8, max_size=20), st.binary(max_size=5), st.binary(max_size=5))
+def test_each_encoder_yields_what_is_found(secret: str, before: bytes, after: bytes) -> None:
+    data = secret.encode()
+    for encode in (quote, quote_plus, json.dumps):
+        assert "[masked]" in mask(encode(secret), (secret,))
+    for encode_64 in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode_64(before + data + after).decode()
+        masked = mask(encoded, (secret,))
+        assert "[masked]" in masked
+        assert len(masked) < (len(before) + len(after) + 3) * 4 / 3 + 10
+
+
+def test_reading_ends_however_deep_a_text_is_encoded() -> None:
+    deep = b"%" + b"25" * 100_000 + b"41"
+
+    assert len(read_all(deep)) <= 9
+
+
+KEYS = [
+    "sk-" + "a1" * 12,
+    "sk-ant-api03-" + "x_-9" * 8,
+    "sk_live_" + "4e" * 12,
+    "gsk_" + "Ab3" * 10,
+    "ghp_" + "Ab3" * 12,
+    "github_pat_" + "Ab3_" * 12,
+    "glpat-" + "x1" * 10,
+    "xoxb-" + "123-" * 5 + "abc",
+    "npm_" + "a" * 36,
+    "hf_" + "a" * 34,
+    "AKIA" + "ABCD1234" * 2,
+    "AIza" + "x" * 35,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
+def test_key_is_masked_anywhere(key: str) -> None:
+    assert mask_keys(f"it said {key}, and went on") == "it said [masked], and went on"
+    assert mask_keys(f"\x1b[01;31m\x1b[K{key}\x1b[0m") == "\x1b[01;31m\x1b[K[masked]\x1b[0m"
+    assert mask_keys_in({key: [key, 1, None]}) == {"[masked]": ["[masked]", 1, None]}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:12])
+def test_key_that_is_spelled_otherwise_is_masked(key: str) -> None:
+    for spelled in (
+        f"&#x{ord(key[0]):x};{key[1:]}",
+        f"{key[:3]}**{key[3:7]}**{key[7:]}",
+        "".join(f"%{ord(each):02x}" for each in key),
+        json.dumps({key: "".join(f"\\u{ord(each):04x}" for each in key)}),
+    ):
+        masked = mask_keys(f"it said {spelled} and went on")
+
+        assert masked.startswith("it said ")
+        assert masked.endswith(" and went on")
+        assert "[masked]" in masked
+        assert len(masked) < 55
+
+
+def test_private_key_that_is_cut_short_is_masked_to_its_end() -> None:
+    assert mask_keys("x -----BEGIN PRIVATE KEY-----\nMIIE\nxyz") == "x [masked]"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [masked]"),
+        ("\x1b[1mOPENAI_API_KEY=hunter2hunter2", "\x1b[1mOPENAI_API_KEY=[masked]"),
+        ("OPENAI_API_KEY=hunter2hunter2 uwf", "OPENAI_API_KEY=[masked] uwf"),
+        ("https://me:hunter2@example.com/x", "https://me:[masked]@example.com/x"),
+    ],
+)
+def test_of_what_names_its_owner_only_the_key_is_masked(text: str, masked: str) -> None:
+    assert mask_keys(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-list of tokens",
+        "risk-averse-people-everywhere",
+        "sk-learn-based-pipelines",
+        "TOKEN=short",
+        "sk-1",
+        "4f2a" * 10,
+    ],
+)
+def test_prose_and_ids_stay(text: str) -> None:
+    assert mask_keys(text) == text
+
+
+@given(st.text(), st.sampled_from(KEYS))
+def test_key_never_passes_and_masking_again_changes_nothing(text: str, key: str) -> None:
+    masked = mask_keys(f"{text} {key} {text}")
+
+    assert key not in masked
+    assert mask_keys(masked) == masked
+
+
+@given(
+    st.lists(
+        st.sampled_from([*KEYS, "Bearer ", "a1" * 9, "API_KEY=", "x://me:", "@", " ", "-", "é"]),
+        max_size=4,
+    )
+    .map("".join)
+    .flatmap(lambda text: st.integers(0, len(text)).map(lambda start: text[start:]))
+)
+def test_text_without_a_hint_has_no_key(text: str) -> None:
+    if not _may_have(text):
+        assert _KEY.search(text) is _AFTER.search(text) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "apiKey", "API_KEY_2", "client-secret", "accessToken", "Passwords", "pwd"]
+)
+def test_member_of_a_secrets_name_is_masked_whatever_it_is(name: str) -> None:
+    for value in ("hunter2secret", 1234, ["a", {"b": "c"}]):
+        masked = mask_keys_in({"x": {name: value}})["x"][name]
+
+        assert str(masked).count("[masked]") == (2 if isinstance(value, list) else 1)
+        assert not {"hunter2secret", "1234", "c"} & set(str(masked).split("'"))
+    assert mask_keys_in({name: ["", None, True]}) == {name: ["", None, True]}
+
+
+@pytest.mark.parametrize(
+    "name", ["tokens", "inputTokens", "passwordLength", "key", "monkey", "secretary", "keys"]
+)
+def test_member_of_another_name_is_not_masked(name: str) -> None:
+    assert mask_keys_in({name: "PROJ-12", "n": {name: 12}}) == {name: "PROJ-12", "n": {name: 12}}

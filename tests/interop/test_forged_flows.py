@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from interop.forgeries import forge
+from interop.commits import forge, uwf
 from interop.honest_flows import Told, tell
-from interop.verbs import uwf
 
 SOME = (
     "join: parents swapped",

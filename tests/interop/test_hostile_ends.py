@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from interop.commits import uwf
 from interop.honest_flows import git, tell
 from interop.hub import make_hub
 from interop.test_other_ends import make_ends, new_hub, push, rows
-from interop.verbs import uwf
 
 KINDS = [("any", "killed"), ("map", "other"), ("workflow", "other"), ("graph", "killed")]
 REFUSED = "x ty; tx y; tx. y; tx+y; split begun tx y"

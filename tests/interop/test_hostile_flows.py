@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from interop.forgeries import ROWS, forge
+from interop.commits import ROWS, forge, uwf
 from interop.honest_flows import SOURCES, Told, git, tell
 from interop.hub import Hub, make_hub
-from interop.verbs import uwf
 
 from uwf_git.store.store import create_store
 

@@ -1,15 +1,19 @@
 """A hostile client pushes trees and nodes made by hand: each lie is refused, by its name."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.sharing import Site
 from interop.forge import Forge, path_of, take_apart
 from interop.scene import Scene, assert_refused, make_scene, node_of
 from store.test_chain_cycles import forged
 
+from uwf_git.agents.limited_fork import run_limited
+from uwf_git.commands.remote.reconcile import MOST_FAILED
 from uwf_git.model.builtin import META, STEP, TEXT, reference
-from uwf_git.model.names import NodeHash, encode_u64
+from uwf_git.model.names import NodeHash, ThreadId, encode_u64
 from uwf_git.model.node import Node, build_node
 
 MIB = 1024 * 1024
@@ -201,3 +205,35 @@ def test_file_that_no_parser_likes_is_refused(content: bytes, scene: Scene, forg
     forge.write(path_of("0123456789ABC") + ".json", document)
 
     assert_refused(scene, forge, "node 0123456789ABC ")
+
+
+# A hub with refs without end: 50,000 of them, by counted processes and writes.
+
+_MANY = 50_000
+
+
+def test_a_fetch_of_refs_that_are_all_wrong_ends(
+    sites: tuple[Site, Site, ThreadId], hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, other, thread = sites
+    other.step(thread)
+    other.push()
+    tip = (hub / f"refs/threads/{thread}").read_text().strip()
+    rows = "".join(f"{tip} refs/threads/01H{number:023}\n" for number in range(_MANY))
+    (hub / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{rows}")
+    started: list[object] = []
+
+    def run_and_count(*args: Any, **options: Any) -> Any:
+        started.append(args)
+        return run_limited(*args, **options)
+
+    monkeypatch.setattr("uwf_git.commands.remote.reconcile.run_limited", run_and_count)
+
+    fetched = site.fetch()
+
+    assert len(fetched.of("refused")) == _MANY
+    assert len(started) < MOST_FAILED + 10
+    # What is here goes on all the same.
+    assert site.find(f"threads/{thread}") == tip
+    assert list(site.refs("uwf/remotes/origin/threads")) == [f"uwf/remotes/origin/threads/{thread}"]
+    assert not list((site.path / "uwf/locks").glob("01H*"))

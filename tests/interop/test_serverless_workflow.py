@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from commands.flow_runs import drive
+from commands.turns import drive
 from commands.world import World, fails, replied
 
 from uwf_git.commands.turn.flow import fill_input

@@ -1,5 +1,10 @@
 """`task.files`, `task.restore` and `step.files`."""
 
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,3 +53,44 @@ def test_a_task_tells_and_restores_the_files_of_its_steps(store: str, project: P
     assert (project / "notes").read_text() == "begun\n"
     with pytest.raises(Refused):
         task.files(9)
+
+
+# How many files a step in a warm process opens or makes, by a function that plays its role.
+#
+# At most 15 in all. Below objects/ these are four: the pack of the transition, its index, its
+# `.keep` and their folder. All else are these six:
+#
+#     uwf/locks/ID                the lock of the thread
+#     refs/threads/ID             read under that lock
+#     uwf/ref-locks/guard-NN      the guard of the ref's lock
+#     uwf/ref-locks/.tmp_X        the new value, which becomes the ref
+#     refs/threads/ID             compared under the ref's lock
+#     refs/threads                forced to the disk
+
+_MOST = 15
+_ELSEWHERE = 6
+
+
+def test_step_opens_few_files(tmp_path: Path) -> None:
+    opened = _take_step(tmp_path)
+    made = [path for event, path in opened if event in {"open", "os.mkdir"}]
+    elsewhere = [path for path in made if not path.startswith("/objects")]
+    listed = [path for event, path in opened if event in {"os.listdir", "os.scandir"}]
+
+    assert len(elsewhere) <= _ELSEWHERE, "\n".join(elsewhere)
+    assert len(made) <= _MOST, "\n".join(made)
+    assert list(Counter(path for path in made if path.startswith("/refs/threads/")).values()) == [2]
+    assert len([path for path in listed if path.startswith("/uwf/run")]) <= 1
+    # What has not changed is not opened: settings, trust, HEAD, packed-refs, this process's start.
+    kept = {"config", "HEAD", "trust", ".gitconfig", "packed-refs", "stat"}
+    assert not [path for path in made if os.path.basename(path) in kept]
+
+
+def _take_step(folder: Path) -> list[tuple[str, str]]:
+    """Return what happened to files in one step, by the names of Python's audit events."""
+    script = Path(__file__).with_name("files_of_a_step.py")
+    ran = subprocess.run(
+        [sys.executable, str(script)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return [(event, path) for event, path in json.loads(ran.stdout)]

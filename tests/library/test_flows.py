@@ -1,16 +1,41 @@
 """Tasks whose workflow is made of containers."""
 
+import copy
+import dataclasses
+import json
+import pickle
 import threading
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.step.test_record_turn import CHECKS
+from commands.world import DEMO
+from library.conftest import check, write
 from library.crowd import Crowd
+from store.small_packs import loosen
 
-from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime
+from uwf_git import (
+    AgentContext,
+    AgentFailed,
+    PlayerResult,
+    Refused,
+    TaskFilter,
+    TaskHandle,
+    TaskRuntime,
+)
+from uwf_git.agentkit import AgentResult
+from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.engine.turn_context import Step
+from uwf_git.errors import StoreDamaged
+from uwf_git.library import players
 from uwf_git.library.arguments import WrongArgument
-from uwf_git.library.players import PlayerFunction
+from uwf_git.library.players import PlayerFunction, StepMemory
+from uwf_git.store.store import open_store
 
 REASON = "too many errors; the direction may be wrong"
 
@@ -147,3 +172,276 @@ def test_max_steps_counts_those_of_branches(store: str) -> None:
 def test_jobs_is_a_number(store: str) -> None:
     with pytest.raises(WrongArgument):
         begin(store).run(jobs=0)
+
+
+# What functions have read of a task is read once, and is always what the task has now.
+
+KEY = "sk-" + "a1B2c3D4" * 4
+
+
+def begin_players(store: str, writer: PlayerFunction, **more: Any) -> TaskHandle:
+    return TaskRuntime(store, players={"writer": writer, "checker": check}, **more).start(
+        DEMO, "Do it."
+    )
+
+
+def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(
+    store: str,
+) -> None:
+    seen: list[AgentContext] = []
+
+    def look(context: AgentContext) -> Mapping[str, Any]:
+        seen.append(context)
+        return write(context)
+
+    runtime = TaskRuntime(store, players={"writer": look, "checker": check})
+    runtime.start(DEMO, "Do it.").run()
+
+    first, second = seen
+    # Bound to their moments, though the task has ended since.
+    assert (len(first.steps), len(second.steps)) == (0, 2)
+    assert second.steps[-1].meta == {"ok": False}
+    with ThreadPoolExecutor(4) as pool:
+        read = list(pool.map(lambda place: second.steps[place % 2].role, range(40)))
+    assert read == ["writer", "checker"] * 20
+    document = json.loads(json.dumps(dataclasses.asdict(second)))
+    assert [step["role"] for step in document["steps"]] == ["writer", "checker"]
+    assert pickle.loads(pickle.dumps(second)) == second == copy.deepcopy(second)
+
+
+def test_damaged_step_stops_a_function_that_reads_it(store: str) -> None:
+    def look(context: AgentContext) -> Mapping[str, Any]:
+        looked.append([step.meta for step in context.steps[looked_at]])
+        return write(context)
+
+    looked: list[Any] = []
+    looked_at = slice(0, None)
+    task = TaskRuntime(store, players={"writer": look, "checker": check}).start(DEMO, "Do it.")
+    task.run(max_steps=2)
+    damage_blob(store, b'"Do it. (1)"')
+
+    with pytest.raises(StoreDamaged):
+        task.step()
+    assert (task.query().status, task.query().error) == ("ready", None)
+    looked_at = slice(-1, None)
+    task.step()
+
+    assert looked == [[], [{"ok": False}]]
+
+
+def damage_blob(store: str, text: bytes) -> None:
+    """Overwrite each blob with *text*, as a bad disk would."""
+    loosen(open_store(store))
+    for path in Path(store, "objects").glob("??/*"):
+        content = zlib.decompress(path.read_bytes())
+        if content.startswith(b"blob") and text in content:
+            path.chmod(0o644)
+            path.write_bytes(b"not what was written")
+
+
+def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> None:
+    children: list[TaskHandle] = []
+
+    def delegate(context: AgentContext) -> Mapping[str, Any]:
+        assert context.start.parent_thread is None
+        children.append(runtime.start(DEMO, "A part.", agents="x", parent=context.thread_id))
+        return {"text": children[0].task_id}
+
+    runtime = TaskRuntime(store, players={"writer": delegate})
+    task = runtime.start(DEMO, "Do it.", agents={"checker": {"command": "x", "timeout": 9}})
+    task.step()
+
+    child = children[0].query()
+    assert (child.parent_task_id, child.task_depth) == (task.task_id, 1)
+    assert (task.query().parent_task_id, task.query().task_depth) == (None, 0)
+    assert runtime.list(TaskFilter(parent=task.task_id)) == tuple(children)
+    assert task.query().document["agentSettings"] == {"checker": {"timeout": 9}}
+    task.amend(agents={"checker": {"env": {"A": "b"}}})
+    assert task.query().document["agentSettings"] == {"checker": {"timeout": 9, "env": {"A": "b"}}}
+
+
+@pytest.mark.parametrize("kind", [PlayerResult, AgentResult])
+def test_result_may_hold_more_than_the_meta(kind: Callable[..., Any], store: str) -> None:
+    task = begin_players(
+        store,
+        lambda _context: kind(
+            {"text": "x"}, "Said.", usage={"tokens": 5}, state={"seen": True, "gone": None}
+        ),
+    )
+    task.step()
+
+    status = task.query()
+    assert status.state == {"seen": True}
+    assert status.usage == {"tokens": 5}
+    assert status.document["step"]["content"] == "Said."
+
+
+def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
+    runtime: TaskRuntime, task: TaskHandle
+) -> None:
+    before = task.query()
+    elsewhere = TaskRuntime(runtime.path).task(task.task_id)
+
+    with pytest.raises(Refused) as caught:
+        elsewhere.step()
+
+    assert caught.value.code == "no-such-player"
+    assert caught.value.facts == {"role": "writer", "player": "writer"}
+    assert task.query() == before
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, SystemExit])
+def test_function_that_raises_is_a_try_that_failed(store: str, kind: type[BaseException]) -> None:
+    def fail(_context: AgentContext) -> Mapping[str, Any]:
+        raise kind("nothing\nto divide by")
+
+    task = begin_players(store, fail)
+    told = f"{kind.__name__}: nothing to divide by"
+    with pytest.raises(AgentFailed, match=told) as caught:
+        task.step()
+
+    assert caught.value.facts["kind"] == "raised"
+    status = task.query()
+    assert status.error == told
+    assert "in fail" in status.document["lastAttempt"]["stderr"]
+    assert status.status == "failed"
+
+
+def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
+    def fail(_context: AgentContext) -> Mapping[str, Any]:
+        raise Refused("the oven is cold", hint="light it")
+
+    with pytest.raises(AgentFailed, match="the oven is cold") as caught:
+        begin_players(store, fail).step()
+
+    assert str(caught.value.hint).startswith("light it; `uwf thread step ")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("a text", "a player returns a mapping or a PlayerResult, not str"),
+        (None, "not NoneType"),
+        (PlayerResult({"text": "x"}, content=b"x"), "the content is of type bytes, not str"),  # type: ignore[arg-type]  # that is what is tried
+        ({"text": 5}, "meta.text: 5 is not of type 'string'"),
+        ({"text": {1, 2}}, "which JSON does not have"),
+        ({}, "'text' is a required property"),
+    ],
+)
+def test_invalid_result_is_a_failed_attempt(given: Any, told: str, store: str) -> None:
+    task = begin_players(store, lambda _context: given)
+
+    with pytest.raises(AgentFailed) as caught:
+        task.step()
+    assert caught.value.facts["kind"] in {"raised", "schema"}
+    assert told in (task.query().error or "")
+
+
+def test_ctrl_c_is_recorded_and_raised(store: str) -> None:
+    def interrupt(_context: AgentContext) -> Mapping[str, Any]:
+        raise KeyboardInterrupt
+
+    task = begin_players(store, interrupt)
+    for go_on in (task.step, task.run):
+        with pytest.raises(KeyboardInterrupt):
+            go_on()
+
+    status = task.query()
+    assert (status.status, status.error) == ("ready", "it was interrupted")
+
+
+def test_secret_of_the_environment_is_masked_in_a_result(store: str, tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "MY_TOKEN": KEY}
+    task = begin_players(store, lambda _context: {"text": f"use {KEY}"}, environ=environ)
+    task.step()
+
+    assert task.query().document["step"]["meta"] == {"text": "use [masked]"}
+
+
+WORKFLOW = """\
+name: count
+roles:
+  writer: {description: Writes., outputSchema: {type: object}}
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: writer, when: depth < 9}
+  - {from: writer, to: $END}
+"""
+
+
+class Reader:
+    """A player that notes all that it sees of its task's steps."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[int]] = []
+
+    def play(self, context: AgentContext) -> dict[str, object]:
+        self.seen.append([step.meta["number"] for step in context.steps])
+        return {"number": len(self.seen)}
+
+
+def test_each_step_is_read_once_and_the_newest_is_compared(tmp_path: Path) -> None:
+    contexts: list[AgentContext] = []
+
+    def keep(context: AgentContext) -> dict[str, object]:
+        contexts.append(context)
+        return {"number": len(contexts)}
+
+    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": keep})
+    runtime.start(WORKFLOW, "Go.").run()
+    memory, read = StepMemory(), list[int]()
+
+    for context in contexts:
+        steps = context.steps
+
+        def note(place: int, steps: Sequence[Step] = steps) -> Step:
+            read.append(place)
+            return steps[place]
+
+        seen = memory.extend(replace(context, steps=lazy_list(len(steps), note))).steps
+        assert [step.meta["number"] for step in seen] == list(range(1, len(steps) + 1))
+
+    assert read == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]
+
+
+def test_a_step_that_was_taken_back_is_not_remembered(tmp_path: Path) -> None:
+    reader = Reader()
+    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
+    task = runtime.start(WORKFLOW, "Go.")
+    for _step in range(3):
+        task.step()
+
+    task.poke()
+    task.step()
+    task.step()
+
+    assert reader.seen[-2:] == [[1, 2], [1, 2, 4]]
+
+
+def test_what_is_remembered_is_shared_and_cannot_be_changed(tmp_path: Path) -> None:
+    problems: list[str] = []
+
+    def spoil(context: AgentContext) -> dict[str, object]:
+        for step in context.steps:
+            try:
+                step.meta["number"] = 0
+            except TypeError as error:
+                problems.append(str(error))
+        return {"number": len(context.steps)}
+
+    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": spoil})
+    runtime.start(WORKFLOW, "Go.").run(max_steps=3)
+
+    assert problems == ["this dict is shared and cannot be changed"] * 3
+
+
+def test_more_than_the_most_is_forgotten_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(players, "_STEP_BYTES", players.MOST_BYTES // 3)
+    reader = Reader()
+    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
+
+    runtime.start(WORKFLOW, "Go.").run()
+
+    assert reader.seen[-1] == list(range(1, 9))

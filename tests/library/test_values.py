@@ -3,17 +3,18 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
+from commands.turns import count_reads
 from commands.world import DEMO
 from library.conftest import PLAYERS
-from store.due import make_due
-from store.small_packs import packs_in, unpacked_in, write_blobs
+from store.small_packs import make_due, packs_in, unpacked_in, write_blobs
 
-from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep
+from uwf_git import BadUsage, Refused, TaskHandle, TaskRun, TaskRuntime, TaskStep
 from uwf_git.commands.admin import set_setting
 from uwf_git.store.packing import MOST_PACKS
-from uwf_git.store.store import open_store
+from uwf_git.store.store import NotAStore, open_store
 
 
 def test_run_has_the_reason_why_it_stopped(task: TaskHandle) -> None:
@@ -118,3 +119,92 @@ def test_a_program_that_steps_in_a_loop_leaves_few_packs(store: str, task: TaskH
         write_blobs(small, MOST_PACKS)
         task.step()
         assert len(packs_in(small)) <= MOST_PACKS
+
+
+def test_status_of_a_moment_does_not_change(task: TaskHandle) -> None:
+    before = task.query()
+    task.step()
+
+    assert (before.status, before.depth, before.state) == ("ready", 0, {})
+    assert (before.next, before.last_node, before.end_time) == ("writer", None, None)
+    assert (before.document["depth"], before.document["status"]) == (0, "ready")
+    assert before.last_update_time == before.document["lastUpdateTime"]
+    assert before != task.query()
+    with pytest.raises(AttributeError):
+        before.depth = 1  # type: ignore[misc]  # that is what is tried
+    with pytest.raises(TypeError):
+        before.document["depth"] = 1  # type: ignore[index]  # that is what is tried
+
+
+def test_query_reads_one_commit_and_its_state_without_a_lock(
+    runtime: TaskRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [runtime.start(DEMO, "Do it.") for _ in range(3)]
+    tasks[0].run()
+    counted = count_reads(monkeypatch)
+
+    for task in tasks:
+        status = task.query()
+        assert (status.state, status.usage, status.workflow_name) == ({}, {}, "demo")
+
+    # A commit, its tree and its now.json; of two equal states one is read.
+    assert len(tasks) < len(counted.objects) <= 3 * len(tasks)
+    assert counted.locks == 0
+
+
+def test_store_that_is_gone_is_said_to_be(task: TaskHandle, store: str) -> None:
+    task.query()
+    rmtree(Path(store))
+
+    with pytest.raises(NotAStore):
+        task.query()
+
+
+# The fields of a task, and that handles of one task are alike.
+
+FIELDS = (
+    "workflow_name",
+    "status",
+    "current_node",
+    "current_iteration",
+    "last_node",
+    "next",
+    "state",
+    "start_time",
+    "last_update_time",
+    "end_time",
+    "error",
+)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_field_looks_anew_each_time(name: str, task: TaskHandle) -> None:
+    before = getattr(task, name)
+    assert before == getattr(task.query(), name)
+    task.run()
+    assert getattr(task, name) == getattr(task.query(), name)
+
+
+def test_handles_of_one_task_are_alike(runtime: TaskRuntime, task: TaskHandle) -> None:
+    again = runtime.task(task.task_id)
+    other = runtime.start("demo", "Do it.")
+
+    assert (task == again, task == other, task == task.task_id) == (True, False, False)
+    assert len({task, again, other}) == 2
+    assert repr(task) == f"<TaskHandle {task.task_id}>"
+    assert repr(runtime) == f"<TaskRuntime {runtime.path}>"
+
+
+def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:
+    with pytest.raises(Refused):
+        list(task.events(since="0" * 40))
+    with pytest.raises(BadUsage):
+        list(runtime.events(since="yesterday"))
+
+
+def test_damaged_task_is_left_out_of_the_events(runtime: TaskRuntime, task: TaskHandle) -> None:
+    other = runtime.start(DEMO, "Do it.")
+    workflow = Path(runtime.path, "refs/workflows/demo").read_text()
+    Path(runtime.path, "refs/threads", task.task_id).write_text(workflow)
+
+    assert {event.task_id for event in runtime.events()} == {other.task_id}

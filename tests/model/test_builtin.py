@@ -1,8 +1,11 @@
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.model import builtin
 from uwf_git.model.builtin import (
@@ -10,8 +13,14 @@ from uwf_git.model.builtin import (
     BUILTIN_NODES,
     META,
     META_NODE,
+    TEXT,
+    collect_references,
+    plan_references,
+    reference,
+    walk_closure,
 )
-from uwf_git.model.node import Node
+from uwf_git.model.names import NodeHash
+from uwf_git.model.node import Node, build_node
 from uwf_git.model.schema_check import check_schema, check_value
 
 # Existing threads refer to these names: a schema that changes gets another name, and the old one
@@ -89,3 +98,175 @@ def test_each_field_that_is_needed_is_missed(name: str) -> None:
 @pytest.mark.parametrize("name", FULL)
 def test_unknown_field_is_refused(name: str) -> None:
     assert check_value(schema(name), {**FULL[name], "unknown": 1}) != []
+
+
+A, B, C = NodeHash("AAAAAAAAAAAAA"), NodeHash("BBBBBBBBBBBBB"), NodeHash("CCCCCCCCCCCCC")
+REF = {"format": "cas_ref"}
+
+
+def test_references_are_where_the_schema_says() -> None:
+    for schema, payload, found in [
+        (REF, reference(A), [A]),
+        (REF, A, [A]),
+        ({"properties": {"a": REF}}, {"a": reference(A), "b": reference(B)}, [A]),
+        ({"additionalProperties": REF}, {"x": reference(A), "y": B}, [A, B]),
+        ({"patternProperties": {"^a": REF}}, {"ab": A, "b": B}, [A]),
+        ({"patternProperties": {"\\p{L}": REF}}, {"ab": A}, [A]),
+        (
+            {"properties": {"a": {}}, "additionalProperties": REF},
+            {"a": reference(A), "b": reference(B)},
+            [B],
+        ),
+        ({"items": REF}, [A, B, A], [A, B]),
+        ({"prefixItems": [{}, REF], "items": REF}, [A, B, C], [B, C]),
+        ({"items": [{}, REF], "additionalItems": REF}, [A, B, C], [B, C]),
+        ({"contains": REF}, [A, "text"], [A]),
+        ({"unevaluatedItems": REF}, [A], [A]),
+        ({"unevaluatedProperties": REF}, {"a": A}, [A]),
+        ({"dependentSchemas": {"a": {"properties": {"a": REF}}}}, {"a": A}, [A]),
+        ({"anyOf": [{"type": "null"}, REF]}, A, [A]),
+        ({"oneOf": [{"type": "null"}, REF]}, reference(A), [A]),
+        ({"allOf": [{"properties": {"a": REF}}]}, {"a": A}, [A]),
+        ({"if": {"properties": {"a": REF}}}, {"a": A}, [A]),
+        ({"if": True, "then": {"properties": {"a": REF}}}, {"a": A}, [A]),
+        ({"if": True, "else": {"properties": {"a": REF}}}, {"a": A}, [A]),
+        ({"$ref": "#/$defs/r", "$defs": {"r": REF}}, A, [A]),
+        ({"$ref": "#/$defs/a~1b~0c%20d", "$defs": {"a/b~c d": REF}}, A, [A]),
+        ({"$ref": "#/anyOf/1", "anyOf": [{}, {"items": REF}]}, [A], [A]),
+        ({"$ref": "#/anyOf/2", "anyOf": [{}, {}]}, A, []),
+        ({"$ref": "#r", "$defs": {"deep": [{"$anchor": "r", **REF}]}}, A, [A]),
+        ({"$dynamicRef": "#r", "$defs": {"r": {"$dynamicAnchor": "r", **REF}}}, A, [A]),
+        ({"properties": {"v": REF, "next": {"$ref": "#"}}}, {"v": A, "next": {"v": B}}, [A, B]),
+        ({"$ref": "#"}, A, []),
+        ({"$ref": "#/nowhere/0"}, A, []),
+        ({"$ref": "#nowhere"}, A, []),
+        ({"$ref": "https://example.com/"}, A, []),
+        ({"$ref": 5}, A, []),
+        (True, A, []),
+        ({"properties": 1, "patternProperties": [], "items": 3, "anyOf": 4}, {"a": A}, []),
+    ]:
+        assert collect_references(schema, payload) == found
+
+
+def test_two_schemas_that_lead_to_each_other_cost_no_more_at_every_level() -> None:
+    both = {"allOf": [{"$ref": "#/$defs/one"}, {"$ref": "#/$defs/other"}]}
+    schema = {
+        "$defs": {
+            "one": {"properties": {"a": {**both}, "v": REF}},
+            "other": {"properties": {"a": {**both}}},
+        },
+        **both,
+    }
+    payload: Any = {"v": A}
+    for _level in range(100):
+        payload = {"a": payload}
+    before = time.process_time()
+    assert collect_references(schema, payload) == [A]
+    assert time.process_time() - before < 2
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.sampled_from([A, B, META]),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("abc"), inner),
+        max_leaves=15,
+    )
+)
+def test_a_schema_that_says_it_of_every_place_finds_every_name(payload: Any) -> None:
+    everywhere = {**REF, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}}
+    found = collect_references(everywhere, payload)
+    assert found == list(dict.fromkeys(names_in(payload)))
+
+
+def names_in(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [name for item in value.values() for name in names_in(item)]
+    if isinstance(value, list):
+        return [name for item in value for name in names_in(item)]
+    return [value] if value in (A, B, META) else []
+
+
+PAIR = build_node(META, {"properties": {"left": REF, "right": REF}}, timestamp=0)
+LEAF = build_node(TEXT, "leaf", timestamp=0)
+INNER = build_node(PAIR.hash, {"left": reference(LEAF.hash), "right": LEAF.hash}, timestamp=0)
+OUTER = build_node(PAIR.hash, {"left": INNER.hash, "right": reference(LEAF.hash)}, timestamp=0)
+NODES = {**BUILTIN, **{node.hash: node for node in (PAIR, LEAF, INNER, OUTER)}}
+
+
+def test_the_closure_is_everything_once_and_nearest_first() -> None:
+    found = list(walk_closure([OUTER.hash], NODES.__getitem__))
+    assert [node.hash for node in found] == [
+        OUTER.hash, PAIR.hash, INNER.hash, LEAF.hash, META, TEXT,
+    ]  # fmt: skip
+
+
+A_CLOSURE, B_CLOSURE, C_CLOSURE = "8FWKR3TN5V1QA", "7BQST3VW9F2MA", "4KNM2PXR3B1QW"
+
+names = st.sampled_from(["a", "b", "$ref"])
+targets = st.sampled_from([A_CLOSURE, B_CLOSURE, C_CLOSURE, "no name"])
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | targets | st.builds(lambda name: {"$ref": name}, targets),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+leaves = st.sampled_from([{"format": "cas_ref"}, {}, True, {"type": "string"}, None, 5])
+schemas: st.SearchStrategy[Any] = st.recursive(
+    leaves,
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(names, inner, max_size=2),
+            "additionalProperties": inner,
+            "items": inner,
+            "anyOf": st.lists(inner, max_size=2),
+            "allOf": st.lists(inner, max_size=2),
+            "if": inner,
+            "then": inner,
+            "format": st.just("cas_ref"),
+        },
+    ),
+    max_leaves=8,
+)
+
+
+@given(schema=schemas, payload=values)
+def test_plan_gives_what_the_search_gives(schema: Any, payload: Any) -> None:
+    plan = plan_references(schema)
+
+    assert plan is not None
+    assert plan(payload) == collect_references(schema, payload)
+
+
+@pytest.mark.parametrize("node", BUILTIN_NODES, ids=lambda node: node.payload["title"])
+def test_every_builtin_schema_has_a_plan(node: Node) -> None:
+    assert plan_references(node.payload) is not None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/x"},
+        {"patternProperties": {"^a": {"format": "cas_ref"}}},
+        {"properties": {"a": {"prefixItems": [{"format": "cas_ref"}]}}},
+        {"items": [{"format": "cas_ref"}]},
+        {"anyOf": [{"unevaluatedProperties": {"format": "cas_ref"}}]},
+    ],
+)
+def test_schema_that_depends_on_the_payload_has_no_plan(schema: Any) -> None:
+    assert plan_references(schema) is None
+
+
+def test_schema_that_doubles_at_every_level_has_no_plan() -> None:
+    schema: Any = {"format": "cas_ref"}
+    for _level in range(40):
+        schema = {"properties": {"a": schema}, "anyOf": [{"properties": {"a": schema}}]}
+
+    assert plan_references(schema) is None
+
+
+def test_schema_that_is_too_deep_has_no_plan() -> None:
+    schema: Any = {"format": "cas_ref"}
+    for _level in range(2500):
+        schema = {"items": schema}
+
+    assert plan_references(schema) is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from refusing import refuses
-from store.loose import loose_file, loosen
+from store.small_packs import loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged

@@ -9,7 +9,7 @@ from pathlib import Path
 from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
-from store.loose import lose
+from store.small_packs import lose
 from store.story import CLOSURE, WORKFLOW, signed
 
 from uwf_git.store.store import Store, open_store

@@ -4,10 +4,10 @@ import re
 import shutil
 from pathlib import Path
 
-from commands.flow_runs import drive, script
 from commands.step.test_record_turn import CHECKS
+from commands.turns import drive, script
 from commands.world import World
-from store.loose import lose
+from store.small_packs import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_waiting, tell_work
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.agentkit.adapters.check import CheckArguments, find_begin_ms, parse_check_arguments
 from uwf_git.errors import BadUsage

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from cli.ran import Ran
+from cli.program import Ran
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses

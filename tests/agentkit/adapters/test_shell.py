@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import Turn
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.agentkit.adapters.shell import parse_shell_arguments
 from uwf_git.errors import BadUsage

@@ -6,11 +6,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agentkit.conftest import MakeContext
 from agentkit.traces import find_odd
+from hypothesis import given
+from hypothesis import strategies as st
 
-from uwf_git.agentkit.ladder import Fallbacks, NoMeta, build_correction, extract_with_fallbacks
-from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.ladder import (
+    Extracted,
+    Fallbacks,
+    NoMeta,
+    RoleAnswer,
+    WantedObject,
+    build_correction,
+    extract_meta,
+    extract_with_fallbacks,
+    find_misfit,
+    read_answer,
+)
+from uwf_git.agentkit.records import build_usage, parse_last, parse_lines, read_usage
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, classify_status
 from uwf_git.engine.turn_context import ExtractContext
 
 MADE_UP = Path(__file__).parent / "made_up" / "ladder.json"
@@ -91,8 +106,8 @@ class Climb:
 
 def test_fields_are_found_as_ever(context: MakeContext, golden: Golden) -> None:
     told: list[str] = []
-    for case, given in json.loads(MADE_UP.read_text()).items():
-        climb = Climb(given, context)
+    for case, answer in json.loads(MADE_UP.read_text()).items():
+        climb = Climb(answer, context)
         told += [f"{case}\n", *climb.tell()]
         assert find_odd(climb.events) == []
 
@@ -105,3 +120,193 @@ def test_correction_is_as_written_down(context: MakeContext, golden: Golden) -> 
     golden(
         "prompts/correction.md", build_correction("approved: 'yes' is not of type 'boolean'", role)
     )
+
+
+# A role's answer as one object.
+
+SCHEMA: dict[str, Any] = {
+    "$defs": {"ok": {"type": "boolean"}},
+    "type": "object",
+    "properties": {"ok": {"$ref": "#/$defs/ok"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        ({"content": "x", "meta": {"ok": True}}, RoleAnswer("x", {"ok": True})),
+        ({"content": "x", "meta": {"ok": "?"}}, RoleAnswer("x", {"ok": "?"})),
+        ({"content": 3, "meta": None}, RoleAnswer("", None)),
+        ({"ok": True}, RoleAnswer("", {"ok": True})),
+        ({"ok": "?"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_both_halves_are_read_and_bare_fields_if_they_fit(
+    value: dict[str, Any] | None, answer: RoleAnswer | None
+) -> None:
+    assert read_answer(value, SCHEMA) == answer
+
+
+def test_endless_nesting_is_reported_too() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    assert find_misfit(deep, {"type": "array", "items": {"$ref": "#"}}) != ""
+
+
+def test_object_is_asked_for_in_words_too_unless_its_prompt_does() -> None:
+    wanted = WantedObject({"type": "object"}, "What it is.")
+
+    assert wanted.is_told_in_words
+    assert wanted.guide == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, "auth"), (403, "auth"), (413, "too-long"), (429, "rate-limit"), (500, "model-error")],
+)
+def test_status_of_an_endpoint_has_a_kind(status: int, kind: str) -> None:
+    assert classify_status(status) == kind
+
+
+def test_lines_that_are_no_objects_are_left_out() -> None:
+    output = b'\xef\xbb\xbf{"a": 1}\r\nwarning: old node\n[1]\n{"b": "\xff"}\n\n{"c": 3'
+
+    assert parse_lines(output) == [{"a": 1}, {"b": "\ufffd"}]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b'{"a": 1}',
+        b'\xef\xbb\xbf{"a": 1}\n',
+        b'{\n  "a": 1\n}\n',
+        b'warning: x\n{"a": 1}\n',
+        b'Error: at {place}\n    at f (x.js:1)\n{\n  "a": 1\n}\n',
+        b'{"b": 2}\n{"a": 1}\n',
+        b'{"a": 1}\nbye\n',
+        b'{"a": 1}\n{not json\n',
+    ],
+)
+def test_last_document_is_found(output: bytes) -> None:
+    assert parse_last(output) == {"a": 1}
+
+
+def test_document_that_was_cut_takes_no_time() -> None:
+    cut = b"[\n" + b'{"a": [\n' * 100_000
+
+    assert parse_last(cut) is None
+
+
+@given(st.binary())
+def test_any_bytes_will_do(output: bytes) -> None:
+    assert isinstance(parse_lines(output), list)
+    parse_last(output)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "1" + "0" * 400])
+def test_number_that_no_node_holds_is_not_reported(number: str) -> None:
+    line = f'{{"cost": {number}, "tokens": {number}, "turns": 2}}'.encode()
+
+    for record in (*parse_lines(line), parse_last(line), json.loads(line)):
+        read = read_usage(record, costUsd="cost", inputTokens="tokens", turns="turns")
+        assert read == {"turns": 2}
+
+
+def test_unreported_numbers_are_left_out() -> None:
+    assert build_usage(inputTokens=-3, outputTokens=2) == {"outputTokens": 2}
+    assert build_usage(inputTokens=3, outputTokens=None, costUsd=0) == {
+        "inputTokens": 3,
+        "costUsd": 0,
+    }
+
+
+SCHEMA_EXTRACT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}, "why": {"type": "string"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+
+OK = {"ok": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("---\nok: true\n---\nThe text.\n", "The text.\n"),
+        ("\n\n---\nok: true\n---\nThe text.\n", "The text.\n"),
+        ("\ufeff---\r\nok: true\r\n---\r\nThe text.\r\n", "The text.\r\n"),
+        ("---\nok: true\n---", ""),
+        ("```\n---\nok: true\n---\nThe text.\n```\n", "The text.\n"),
+        ("```markdown\n---\nok: true\n---\nThe text.\n```", "The text.\n"),
+        ("```yaml\n---\nok: true\n---\n```\nThe text.\n", "The text.\n"),
+        ("~~~~yaml\n---\nok: true\n---\n~~~~\nThe text.\n", "The text.\n"),
+    ],
+)
+def test_front_matter_is_taken_off_the_text(text: str, content: str) -> None:
+    assert extract_meta(text, SCHEMA_EXTRACT) == Extracted(OK, content, "front-matter")
+
+
+def test_fields_elsewhere_count_if_they_fit() -> None:
+    for text, rung in [
+        ("Sure, here it is:\n\n---\nok: true\n---\nThe text.\n", "front-matter"),
+        ("Here:\n```yaml\n---\nok: true\n---\n```\n", "front-matter"),
+        ("Intro\n\n---\n\nNot: fields\n\n---\n\nok: true\n\n---\n", "front-matter"),
+        ('Done.\n\n```json\n{"ok": true}\n```\n', "block"),
+        ('Done.\n\n```\n{"ok": true}\n```\nBye.', "block"),
+        ("Done.\n\n```yaml\nok: true\n```\n", "block"),
+        ('```json\n{"ok": false}\n```\nNo:\n```json\n{"ok": true}\n```\n', "block"),
+        ('```json\n{"ok": true}\n```\nExample:\n```json\n{"other": 1}\n```\n', "block"),
+        ('So the answer is {"ok": true}.', "json"),
+        ('if (a) { b(); } {"ok": false} { "ok": true } {"x": {"ok": false}}', "json"),
+        ('{"ok": true}', "json"),
+        ('{{{{ {"ok": true} }}}}', "json"),
+        ('```json\n{"ok": true}', "json"),
+    ]:
+        assert extract_meta(text, SCHEMA_EXTRACT) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
+
+
+def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> None:
+    front = "---\nwhy: it does not say\n---\n"
+
+    assert extract_meta(front + "So.", SCHEMA_EXTRACT).meta == {"why": "it does not say"}
+    assert extract_meta(front + '```json\n{"ok": true}\n```\n', SCHEMA_EXTRACT).meta == OK
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("I approve.", "there is neither front matter nor JSON"),
+        ("", "there is neither front matter nor JSON"),
+        ("ok: true", "there is neither front matter nor JSON"),
+        ("---\nok: true\n", "begins on line 1 has no closing ---"),
+        ("---\nok: [\n---\n", "the front matter is not YAML"),
+        ("---\njust words\n---\n", "the front matter has no fields"),
+        ('The verdict is {"ok": "yes"}.', "ok: 'yes' is not of type 'boolean'"),
+        ('```json\n{"okay": true}\n```', "'ok' is a required property"),
+        ('{"ok": true, "ok": false}', "there is neither front matter nor JSON"),
+        ('[{"okay": true}', "'ok' is a required property"),
+    ],
+)
+def test_nothing_is_invented(text: str, problem: str) -> None:
+    with pytest.raises(NoMeta, match="holds no fields that fit the role's schema") as caught:
+        extract_meta(text, SCHEMA_EXTRACT)
+
+    assert problem in caught.value.problem
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":' * 20_000, "```\n" * 60_000, "---\na\n" * 40_000, '{ "' * 70_000, "`" * 500_000],
+    ids=["objects", "fences", "rules", "braces", "ticks"],
+)
+def test_hostile_answers_are_read_in_time(text: str) -> None:
+    with pytest.raises(NoMeta):
+        extract_meta(text, SCHEMA_EXTRACT)

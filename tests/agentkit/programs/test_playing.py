@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from cli.ran import Ran
+from cli.program import Ran
 from programs import write_program
 
 from uwf_git.agentkit.programs.playing import build_question, option

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from cli.program import Uwf
-from store.due import make_due
-from store.small_packs import unpacked_in
+from store.small_packs import make_due, unpacked_in
 
 from uwf_git.store.packing import count_files, hold_gc_lock
 from uwf_git.store.store import Store, open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli.demo import DEMO
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session import Session

@@ -4,16 +4,35 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
-from cli.ran import Ran
+from cli.demo_verbs import say
+from cli.program import Ran, Uwf
 from commands.world import DEMO
 from hypothesis import given
 from hypothesis import strategies as st
 from programs import write_program
 
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, explicit_format, run
+from uwf_git.cli.app.lazy_group import (
+    EXIT_STATUS,
+    LazyCommand,
+    LazyGroup,
+    explicit_format,
+    run,
+    write_examples,
+)
+from uwf_git.cli.app.verb import Verb
 from uwf_git.cli.session import Session
 from uwf_git.debug_log import is_on
+from uwf_git.errors import (
+    AgentFailed,
+    BadUsage,
+    Conflict,
+    Refused,
+    StoreDamaged,
+    StoreFailed,
+)
+from uwf_git.store.git.config import set_config
 
 Demo = Callable[..., Ran]
 
@@ -200,3 +219,137 @@ def test_broken_standard_error_does_not_keep_a_command_from_its_work(
 
     assert process.returncode == 0
     assert told["repo"] == store
+
+
+def test_every_kind_of_error_has_its_status_explained() -> None:
+    kinds = (Refused, BadUsage, AgentFailed, Conflict, StoreDamaged, StoreFailed)
+
+    assert {kind.exit_status for kind in kinds} <= EXIT_STATUS.keys()
+
+
+def test_page_without_examples_has_no_heading_for_them() -> None:
+    formatter = click.HelpFormatter()
+
+    write_examples(formatter, [])
+
+    assert formatter.getvalue() == ""
+
+
+def test_verb_is_a_click_command() -> None:
+    assert isinstance(say, Verb)
+    assert say.examples == ("demo say hello",)
+
+
+# What `uwf` answers to a shell, by the protocol of fish: `type,word<TAB>meaning`.
+
+
+@pytest.fixture
+def offered(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> "Offered":
+    return Offered(uwf, monkeypatch)
+
+
+class Offered:
+    """Ask what completes a line whose last word is being typed."""
+
+    def __init__(self, uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.uwf, self.monkeypatch = uwf, monkeypatch
+
+    def __call__(self, line: str) -> dict[str, str]:
+        words, _, typed = line.rpartition(" ")
+        # click itself reads these two.
+        self.monkeypatch.setenv("COMP_WORDS", words)
+        self.monkeypatch.setenv("COMP_CWORD", typed)
+        environ = {**self.uwf.session.environ, "_UWF_COMPLETE": "fish_complete"}
+        ran = self.uwf(environ=environ)
+        assert (ran.status, ran.err) == (0, "")
+        found: dict[str, str] = {}
+        for row in ran.out.splitlines():
+            word, _, meaning = row.partition("\t")
+            if word:
+                found[word.removeprefix("plain,")] = meaning
+        return found
+
+
+def test_thread_is_offered_with_its_status_workflow_and_task(uwf: Uwf, offered: Offered) -> None:
+    thread = uwf.begun()
+
+    assert offered("uwf thread show ") == {thread: "ready, demo: Do it."}
+    assert list(offered(f"uwf thread show {thread[:9].lower()}")) == [thread]
+    assert list(offered("uwf thread step it.")) == [thread]
+    assert offered("uwf thread show 7Z") == {}
+    for verb in ("diff", "take"):
+        assert list(offered(f"uwf thread {verb} {thread} ")) == [thread]
+    assert list(offered(f"uwf thread wait {thread} ")) == [thread]
+
+
+def test_verb_is_offered_the_threads_that_it_can_change(uwf: Uwf, offered: Offered) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "pause", thread)
+    other = uwf.begun()
+    uwf.json("thread", "kill", other)
+
+    assert list(offered("uwf thread resume ")) == [thread]
+    assert list(offered("uwf thread rm ")) == [other]
+    assert list(offered("uwf thread pause ")) == [thread]
+    assert list(offered("uwf thread read ")) == [other, thread]
+    for verb in ("answer", "retry"):
+        assert offered(f"uwf thread {verb} ") == {}
+
+
+def test_workflow_is_offered_by_name_or_else_as_a_file(uwf: Uwf, offered: Offered) -> None:
+    uwf.json("workflow", "put", uwf.file())
+
+    for words in ("run", "workflow show", "thread start"):
+        # With those that uwf brings.
+        assert list(offered(f"uwf {words} de")) == ["demo", "develop"]
+    for option in ("thread list --workflow", "search x --workflow"):
+        assert next(iter(offered(f"uwf {option} "))) == "demo"
+    assert list(offered("uwf workflow history de")) == ["demo"]
+    assert list(offered("uwf run ./")) == ["file,./"]
+    assert offered("uwf workflow history ./") == {}
+
+
+def test_role_is_offered_of_the_thread_or_workflow_that_is_named(
+    uwf: Uwf, offered: Offered
+) -> None:
+    thread = uwf.begun()
+    uwf.json("workflow", "put", uwf.file(DEMO.replace("demo", "other"), name="other.yaml"))
+
+    both = {"writer": "of demo", "checker": "of demo"}
+    assert offered(f"uwf thread context {thread} --role ") == both
+    assert offered("uwf search x --workflow other --role w") == {"writer": "of other"}
+    (owners,) = offered("uwf search x --role w").values()
+    assert sorted(owners.removeprefix("of ").split(", ")) == ["demo", "other"]
+
+
+def test_remote_is_offered_with_its_place(uwf: Uwf, offered: Offered) -> None:
+    uwf.json("init", "hub.git", repo=None)
+    uwf.json("remote", "add", "team", str(uwf.place / "hub.git"))
+
+    for words in ("push", "fetch", "remote remove"):
+        ((name, place),) = offered(f"uwf {words} t").items()
+        assert (name, place[:8]) == ("team", str(uwf.place)[:8])
+    assert offered("uwf remote add ") == {}
+    assert offered("uwf config get ") == {}
+
+
+def test_nothing_is_said_of_a_changed_config(uwf: Uwf, offered: Offered) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "step", thread)
+    set_config(f"{uwf.session.repo}/config", "core.editor", "other")
+
+    assert list(offered("uwf thread show ")) == [thread]
+    assert "config was changed" in uwf("thread", "show", thread).err
+
+
+def test_without_a_store_nothing_is_offered_or_made(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "uwf thread show")
+    monkeypatch.setenv("COMP_CWORD", "")
+    environ = {**uwf.session.environ, "_UWF_COMPLETE": "fish_complete"}
+
+    ran = uwf(environ=environ, repo=str(uwf.place / "none.git"))
+
+    assert (ran.out, ran.err) == ("", "")
+    assert not (uwf.place / "none.git").exists()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.ran import Ran
+from cli.program import Ran
 
 from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.cas import JSON_CAS

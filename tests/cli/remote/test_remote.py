@@ -1,4 +1,4 @@
-from cli.program import Uwf
+from cli.program import Uwf, clone, make_hub
 
 from uwf_git.store.git.config import set_config
 
@@ -58,3 +58,40 @@ def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
     assert uwf("remote", "repair", "--format", "text").out == "repaired origin\n"
     assert uwf("remote", "repair", "--format", "text").out == "no remote is a mirror\n"
     assert uwf.json("thread", "step", thread)["status"] == "ready"
+
+
+def test_a_clone_says_what_came(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    hub = make_hub(uwf)
+    uwf.json("push")
+    ran = uwf("clone", hub, "--format", "text", repo=None)
+    assert ran.out.splitlines() == [
+        f"repo      {uwf.place}/hub.git",
+        f"created   refs/threads/{thread}",
+        "created   refs/workflows/demo",
+    ]
+    again = uwf("clone", hub, repo=None)
+    assert (again.status, again.out) == (1, "")
+    assert "exists already" in again.err
+
+
+def test_what_was_fetched_is_listed(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    hub = make_hub(uwf)
+    uwf.json("push")
+    other = clone(uwf, hub)
+    assert uwf("fetch", "--format", "text", **other).out == "2 unchanged\n"
+    uwf.json("thread", "step", thread)
+    uwf.json("push")
+    document = uwf.json("fetch", **other)
+    assert document == {
+        "remote": "origin",
+        "created": [],
+        "moved": [f"refs/threads/{thread}"],
+        "archived": [],
+        "diverged": [],
+        "refused": [],
+        "busy": [],
+        "ignored": [],
+        "unchanged": 1,
+    }

@@ -1,5 +1,8 @@
+import io
 import json
+from types import SimpleNamespace
 
+import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
@@ -99,3 +102,91 @@ def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
         assert "--no-step takes none" in ran.err
 
     assert uwf.json("thread", "show", thread)["head"] == head
+
+
+FLOW = """\
+name: flow
+description: Several at once.
+root: {type: parallel, id: checks, nodes: [{type: agent, agentId: one, output: said}]}
+"""
+
+
+def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
+    thread = uwf.begun("nobody", workflow=FLOW)
+    loop = uwf.file("- type: loop\n  nodes: [{type: agent, agentId: two}]\n", name="loop.yaml")
+    branch = uwf.file("nodes:\n  - {type: agent, agentId: too, output: said}\n", name="b.yaml")
+
+    looped = uwf("thread", "append", thread, loop)
+    branched = uwf.json("thread", "append", thread, branch, "--to", "checks")
+
+    told = "loop.yaml:1: [0]: no maxIterations is set, so the loop ends after 100 passes"
+    assert looped.err.splitlines()[0].endswith(told)
+    (warning,) = branched["warnings"]
+    assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
+    text = uwf("thread", "append", thread, loop, "--format", "text")
+    assert "maxIterations" not in text.out
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 2, "missing argument 'FILE'"),
+        (["nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
+        (["demo.yaml", "--to", "x"], 1, "leave --to out"),
+        (["demo.yaml"], 1, "demo.yaml: the workflow has 2 problems"),
+        (["demo.yaml"], 1, "cannot be appended: it belongs to the whole workflow"),
+    ],
+)
+def test_wrong_usage_is_reported_and_change_nothing_append(
+    words: list[str], status: int, said: str, uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uwf.begun()
+    monkeypatch.chdir(uwf.place)
+    before = uwf.json("thread", "show", thread)["commit"]
+
+    ran = uwf("thread", "append", thread, *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert said in ran.err
+    assert uwf.json("thread", "show", thread)["commit"] == before
+
+
+def state(uwf: Uwf, thread: str) -> object:
+    return uwf.json("thread", "context", thread)["state"]
+
+
+def test_patch_is_read_from_a_file_or_from_standard_input(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = uwf.begun()
+    uwf.json("thread", "patch", thread, "--file", uwf.file('{"from": "file"}', name="s.json"))
+    assert state(uwf, thread) == {"from": "file"}
+
+    for words in (["-"], ["--file", "-"]):
+        stdin = SimpleNamespace(buffer=io.BytesIO(b'{"from": "stdin"}'))
+        monkeypatch.setattr("uwf_git.cli.app.parameters.sys.stdin", stdin)
+        uwf.json("thread", "patch", thread, *words)
+        assert state(uwf, thread) == {"from": "stdin"}
+        uwf.json("thread", "patch", thread, '{"from": null}')
+
+
+def test_invalid_patch_changes_nothing(uwf: Uwf) -> None:
+    for words, status, told in [
+        ([], 2, "the patch is missing"),
+        (["{}", "--file", "x"], 2, "the patch is given twice"),
+        (["{"], 2, "the patch is not JSON"),
+        (["[1]"], 2, "the patch is not an object"),
+        (["{}"], 2, "the patch is empty"),
+        (["--file", "no-such-file"], 1, "no-such-file cannot be read"),
+        (['{"a": "\\ud800"}'], 1, "surrogate"),
+        (['{"a": 1' + "0" * 400 + "}"], 1, ""),
+    ]:
+        thread = uwf.begun()
+        before = uwf.json("thread", "show", thread)
+
+        ran = uwf("thread", "patch", thread, *words)
+
+        assert (ran.status, ran.out) == (status, "")
+        assert told in ran.err
+        assert ran.err.startswith("error: ")
+        assert uwf.json("thread", "show", thread) == before

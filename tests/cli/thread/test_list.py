@@ -1,7 +1,6 @@
 from typing import Any
 
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 
 from uwf_git.model.names import ThreadId, read_time_ms
 

@@ -1,5 +1,5 @@
 from cli.program import Uwf
-from store.loose import lose
+from store.small_packs import lose
 
 from uwf_git.store.store import open_store
 

@@ -2,8 +2,7 @@ import io
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf
-from cli.ran import Ran
+from cli.program import Ran, Uwf
 from commands.flows import CHECKS
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from cli.program import Uwf
-from cli.sharing import clone, make_hub
+from cli.program import Uwf, clone, make_hub
 from commands.world import DEMO
 
 from uwf_git.store.store import open_store

@@ -20,7 +20,7 @@ from commands.at_work import (
     pids,
     wait_for,
 )
-from commands.flow_runs import branches
+from commands.turns import branches
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player

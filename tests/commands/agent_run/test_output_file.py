@@ -1,14 +1,19 @@
 """An agent may leave its meta in the file that its role names; an older file is never believed."""
 
+import subprocess
 from typing import Any
 
 import pytest
+from commands.at_work import LONGEST_S, RESULT
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.runs import refuse_inside
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.local_files import get_run_dir, lock_drive
 
 GRAPH = """
 name: reporting
@@ -128,3 +133,136 @@ def test_agent_is_told_where_to_leave_it(world: World) -> None:
     context = get_context(world.store, thread)
     assert context["role"]["outputFile"] == ".state/status.json"
     assert "into .state/status.json, a file of the work directory" in render_prompt(context)
+
+
+# An agent that stays open is ended for what it has left in its file, if it may be ended.
+
+GRAPH_KEPT = """
+name: reporting
+roles:
+  writer:
+    outputSchema: {type: object, required: [text], properties: {text: {type: string}}}
+    outputFile: .state/status.json
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+STAYS = f"echo run >>runs; {LEAVES}; exec sleep 60"
+
+
+class EngineDied(BaseException):
+    """The engine is killed after its agent has finished."""
+
+
+def begin_kept(world: World, agent: str) -> ThreadId:
+    return world.begun(GRAPH_KEPT, world.program(agent))
+
+
+def play_ended(turn: Turn) -> Played:
+    """Play a turn whose agent may be ended at any time."""
+    return agent_player(None)(turn._replace(may_end=lambda: True))
+
+
+def test_agent_that_stays_open_is_ended_for_its_report(world: World) -> None:
+    thread = begin_kept(world, STAYS)
+
+    world.step(thread, play_ended)
+
+    step = world.snapshot(thread).get_head_node().payload
+    assert (step["meta"], step["rung"]) == ({"text": "left"}, "file")
+    world.assert_whole()
+    assert not get_run_dir(world.store, thread, world.snapshot(thread).commit.parents[0]).read(
+        "report"
+    )
+
+
+def test_without_a_report_that_fits_the_agent_is_left_alone(world: World) -> None:
+    asked: list[bool] = []
+
+    def may_end() -> bool:
+        asked.append(True)
+        if len(asked) > 2:
+            (world.place / "go").touch()
+        return True
+
+    misfit = """echo '{"text": 1}' >.state/status.json"""
+    waits = "until [ -e go ]; do sleep 0.01; done"
+    thread = begin_kept(world, f"""{misfit}; {waits}; echo '{{"meta": {{"text": "said"}}}}'""")
+
+    world.step(thread, lambda turn: agent_player(None)(turn._replace(may_end=may_end)))
+
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "said"}
+
+
+def test_ctrl_c_while_it_is_ended_keeps_the_report(world: World) -> None:
+    def interrupt(_: bytes) -> None:
+        raise KeyboardInterrupt
+
+    thread = begin_kept(world, STAYS)
+    with pytest.raises(TurnInterrupted, match="interrupted"):
+        world.step(
+            thread, lambda turn: agent_player(interrupt)(turn._replace(may_end=lambda: True))
+        )
+    assert world.snapshot(thread).record.event == "start"
+
+    # An ordinary step takes it up.
+    world.step(thread, agent_player(None))
+
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "left"}
+    assert (world.place / "runs").read_text() == "run\n"
+
+
+def test_engine_that_dies_while_it_ends_the_agent_leaves_it_to_the_next(world: World) -> None:
+    thread = begin_kept(world, f"echo run >>runs; {LEAVES}; kill -TERM $$")
+
+    def play(turn: Turn) -> Played:
+        agent_player(None)(turn)
+        turn.run_dir.write("report", '{"text": "kept"}')
+        raise EngineDied
+
+    with pytest.raises(EngineDied):
+        world.step(thread, play)
+
+    world.step(thread, agent_player(None))
+
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "kept"}
+    assert (world.place / "runs").read_text() == "run\n"
+
+
+# An agent does not wait for its own thread: real processes, since a lock names its holder.
+
+OTHER = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def run_agent(world: World, script: str) -> str:
+    """Take a step whose agent runs *script*; return what that wrote to standard error."""
+    thread = world.start(
+        world.program(f"({script}) 2>said\n{RESULT}"), workflow=world.put().workflow
+    )
+    engine = world.process("thread", "step", thread)
+    try:
+        _out, err = engine.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        world.process("thread", "kill", thread).communicate()
+        raise
+    assert engine.returncode == 0, err.decode()
+    return (world.place / "said").read_text()
+
+
+def test_agent_that_waits_for_its_own_thread_is_refused(world: World) -> None:
+    said = run_agent(
+        world, 'uwf thread wait "$UWF_THREAD_ID"; uwf thread logs --follow "$UWF_THREAD_ID"'
+    )
+
+    assert said.count("waits for the agent that runs this command") == 2
+
+
+def test_others_may_wait(world: World) -> None:
+    thread = world.begun()
+
+    # At rest: there is nothing to wait for.
+    refuse_inside(world.store, thread, {"UWF_THREAD_ID": thread})
+    with lock_drive(world.store, thread, since_ms=0):
+        refuse_inside(world.store, thread, {})
+        # This process holds the lock itself: its other thread of Python may wait.
+        refuse_inside(world.store, thread, {"UWF_THREAD_ID": OTHER})

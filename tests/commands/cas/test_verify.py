@@ -14,7 +14,7 @@ from cas_nodes import (
     put_person,
 )
 from fresh_store import fresh_store
-from store.loose import loose_file, loosen
+from store.small_packs import loose_file, loosen
 
 from uwf_git.commands.cas import put_payload, put_schema, verify_nodes
 from uwf_git.model.builtin import META, TEXT

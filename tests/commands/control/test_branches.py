@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.flow_runs import branches, drive, log, script
+from commands.turns import branches, drive, log, script
 from commands.world import World, fails
 from refusing import refuses
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from commands.step.test_turn_files import edits, files_of, user_state
+from commands.step.test_ending import edits, files_of, user_state
 from commands.worktree.project import PAIR, Git, begin_project, children
 from commands.world import World, read_thread, says
 from conftest import Draws

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
-from commands.flow_runs import drive
+from commands.turns import drive
 from commands.world import World, replied
 from workflow_file import read_flow_file
 

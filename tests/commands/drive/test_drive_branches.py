@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from commands.flow_runs import branches, drive, log, script
 from commands.flows import CHECKS
+from commands.turns import branches, drive, log, script
 from commands.world import World, fails, replied
 from refusing import refuses
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from commands.flow_runs import script
 from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive
-from commands.verified import BAD, PLANS, take
+from commands.turns import BAD, PLANS, script, take
 from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
 from refusing import refuses
 

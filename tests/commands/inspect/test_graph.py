@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from commands.flow_runs import drive, script
-from commands.inspect.test_branches import split_of
+from commands.inspect.test_show import split_of
 from commands.step.test_record_turn import CHECKS
+from commands.turns import drive, script
 from commands.world import World, says
-from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
+from store.small_packs import lose
 from web.stories import TASK, tell_work
 
 from uwf_git.commands.inspect.graph import (

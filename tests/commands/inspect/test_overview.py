@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 from bench.archived import add_crowd
-from commands.counting import count_reads
-from commands.flow_runs import script
-from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import branch_of
-from commands.turns import begin_turn
+from commands.inspect.test_show import fail_reviewer, split_of
+from commands.turns import begin_turn, count_reads, script
 from commands.world import World, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting

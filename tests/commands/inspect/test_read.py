@@ -1,20 +1,47 @@
 """How often a step failed before it succeeded, as its thread's commits tell."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.inspect.test_shared_step import fork
+from commands.inspect.test_context import NESTED
+from commands.inspect.test_show import fork
+from commands.step.test_record_turn import CHECKS, drive
+from commands.step.test_step_thread import begun as begin_nested
+from commands.turns import script
 from commands.world import World, fails, read_thread, says
-from store.loose import loosen
+from store.small_packs import loosen, lose
+from web.stories import KEY, SECRET
 
-from uwf_git.commands.inspect.read import diff_threads, render_thread
-from uwf_git.commands.inspect.show import count_failed_by_role
-from uwf_git.commands.inspect.story import count_failed
+from uwf_git.commands.inspect.read import SearchRequest, diff_threads, render_thread, search_threads
+from uwf_git.commands.inspect.show import count_failed_by_role, show_thread
+from uwf_git.commands.inspect.story import (
+    ASIDE_BYTES,
+    CONTENT_BYTES,
+    StoryReader,
+    Telling,
+    count_failed,
+    cut_text,
+    excerpt_json,
+    make_mask,
+)
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.node import build_node
+from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.store.objects.objects import get_tree
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import (
+    Snapshot,
+    build_next,
+    read_snapshot,
+    read_standing,
+    record_next,
+    walk_history,
+)
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
@@ -209,3 +236,235 @@ def test_attempts_are_those_since_the_step_before(world: World) -> None:
     # Those before the oldest of the last events are counted too, though they are not shown.
     text = "".join(render_thread(world.store, thread, last=1))
     assert text.count("after 1 failed attempt ") == 1
+
+
+def rows(world: World, words: str, **asked: Any) -> list[dict[str, Any]]:
+    return list(search_threads(world.store, SearchRequest(re.compile(words), **asked)))
+
+
+def places(world: World, words: str, **asked: Any) -> list[tuple[str, int, str]]:
+    """Return thread, step and field of each row."""
+    return [(row["thread"], row["step"], row["field"]) for row in rows(world, words, **asked)]
+
+
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread of two steps, with `needle` everywhere."""
+    world.put()
+    thread = world.start(prompt="Find the needle.")
+    world.step(thread, says({"text": "a needle"}, "No such thing."))
+    world.step(thread, says({"ok": False, "list": [{"is": "needle"}]}, "needle, needle"))
+    return thread
+
+
+def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread: ThreadId) -> None:
+    assert places(world, "needle") == [
+        (thread, 2, "meta.list[0].is"),
+        (thread, 2, "content"),
+        (thread, 1, "meta.text"),
+        (thread, 0, "prompt"),
+    ]
+
+
+def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
+    forked = fork(world, thread, at="1")
+    world.poke(forked)
+    world.step(forked, says({"text": "a new needle"}))
+
+    assert places(world, "a new needle") == [(forked, 1, "meta.text")]
+    assert places(world, "a needle") == [(thread, 1, "meta.text")]
+    world.poke(thread)
+    assert (thread, 2, "content") not in places(world, "needle")
+
+
+def test_damaged_thread_is_one_row_and_the_others_are_searched(
+    world: World, thread: ThreadId, git: Callable[..., str]
+) -> None:
+    spoiled = world.start(prompt="a spoiled needle")
+    world.step(spoiled, says({"text": "y"}, "only here"))
+    world.step(spoiled, says({"ok": True}, "needle"))
+    store = Path(world.store.path)
+    tip = world.tip(spoiled)
+    found = git("grep", "-l", "only here", tip, "--", "nodes/*.md", cwd=store).split()[0]
+    blob = git("rev-parse", found, cwd=store).strip()
+    lose(world.store, blob)
+    other = world.start()
+    (store / "refs" / "threads" / other).write_text("garbage\n")
+    world.reopen()
+
+    told = rows(world, "needle")
+
+    assert [row["thread"] for row in told[:3]] == [other, spoiled, spoiled]
+    assert [row.get("status") for row in told[:3]] == ["damaged", None, "damaged"]
+    assert "is missing" in told[2]["error"]
+    assert {row["thread"] for row in told[3:]} == {thread}
+
+
+# Threads that have split, as text, in full, and searched.
+
+ANSWERS = {
+    "coder": "x = 1",
+    "reviewer": "fine",
+    "builder": "built",
+    "tester": "passed",
+    "closer": "bye",
+}
+
+
+def headings_branches(world: World, thread: ThreadId) -> list[str]:
+    text = "".join(render_thread(world.store, thread))
+    return [line[3:] for line in text.splitlines() if line.startswith("## ")]
+
+
+def test_read_tells_branches_between_their_split_and_their_join(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(**ANSWERS))
+
+    assert headings_branches(world, thread) == [
+        "1. coder: x = 1",
+        "Split: checks into 2",
+        "Branch 0 reviewer, 1. reviewer: fine",
+        "Branch 1 testing, 1. builder: built",
+        "Branch 1 testing, 2. tester: passed",
+        "2. checks: 2 completed",
+        "3. closer: bye",
+        "Completed after 3 steps",
+    ]
+    assert headings_branches(world, branch_of_ended(world, thread, 1)) == [
+        "1. builder: built",
+        "2. tester: passed",
+        "Completed after 2 steps",
+    ]
+
+
+def branch_of_ended(world: World, thread: ThreadId, number: int) -> ThreadId:
+    row = show_thread(world.store, thread, full=True)["steps"][1]["branches"][number]
+    found: ThreadId = row["thread"]
+    return found
+
+
+def found(world: World, pattern: str) -> list[tuple[Any, Any]]:
+    rows = search_threads(world.store, SearchRequest(re.compile(pattern)))
+    return sorted((row["role"] or "", row["field"]) for row in rows)
+
+
+def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(**ANSWERS))
+
+    assert found(world, "Do it") == [("", "prompt")]
+    assert found(world, "fine|passed") == [("reviewer", "content"), ("tester", "content")]
+    assert found(world, "x = 1") == [("coder", "content")]
+
+
+def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(
+    world: World,
+) -> None:
+    thread = begin_nested(world)
+    drive(world, thread, script(planner="deep", digger={"depth": 2}, closer={"good": True}))
+
+    assert found(world, "Do it") == [("", "prompt")]
+    assert found(world, "dig deep") == [("", "prompt")]
+    rows = search_threads(world.store, SearchRequest(re.compile("Do it"), workflow="middle"))
+    assert [row["field"] for row in rows] == ["prompt"]
+
+
+def test_a_fork_tells_the_branches_of_a_thread_that_was_removed(world: World) -> None:
+    thread = world.begun(NESTED)
+    drive(world, thread, script(reader="read", one="deep inside", other={"b": 1}))
+    before = headings_branches(world, thread)
+    fork = world.fork(thread)
+    assert found(world, "deep inside") == [("one", "content")] * 2
+
+    world.remove(thread)
+    world.reopen()
+
+    assert [each for each in before if each.startswith("Branch")] == [
+        each for each in headings_branches(world, fork) if each.startswith("Branch")
+    ]
+    assert found(world, "deep inside") == [("one", "content")] * 2
+    rows = search_threads(world.store, SearchRequest(re.compile("deep inside")))
+    assert {(row["thread"], row["step"]) for row in rows} == {(fork, 3)}
+
+
+# Excerpts: keys masked, also at the cut; and git prints the whole.
+
+Told = tuple[str, Any, str]
+
+
+def told(world: World, snapshot: Snapshot) -> Told:
+    """Return the title, the changes and the note of the newest entry."""
+    reader = StoryReader(world.store, Telling(is_whole=True))
+    *_, entry = reader.walk(snapshot.record.thread, snapshot.commit.oid)
+    note = entry["note"]
+    return entry["title"], entry["changes"], "" if note is None else note["text"]
+
+
+def test_patch_shows_its_values(world: World) -> None:
+    thread = world.begun()
+    world.patch(thread, {"draft": None, "n": 1})
+
+    assert told(world, world.snapshot(thread))[1] == {"draft": None, "n": 1}
+
+
+def test_amend_shows_the_names_that_people_type(world: World) -> None:
+    snapshot = amended(world, world.begun())
+
+    title, changes, _ = told(world, snapshot)
+
+    assert title == "Rules changed"
+    assert changes == {
+        "workflow": f"demo {snapshot.record.workflow}",
+        "agent of writer": "uwf-claude --model opus",
+        "maxSteps": "5",
+        "maxCost": "no limit",
+    }
+
+
+def amended(world: World, thread: ThreadId) -> Snapshot:
+    """Amend all rules of a thread."""
+    snapshot = world.snapshot(thread)
+    agent = build_node(AGENT_CONFIG, {"command": "uwf-claude --model opus"}, timestamp=0)
+    limits = {"maxSteps": 5, "maxCost": None}
+    amendment = Amendment(snapshot.record.workflow, {"writer": agent.hash}, limits)
+    signal = build_signal("amend", timestamp=0, amendment=amendment)
+    before, nodes = read_standing(snapshot), (signal, agent)
+    transition = build_next(before, "amend", Cause(signal), nodes=nodes)
+    commit = record_next(world.store, snapshot, transition, world.caller.signing(world.store))
+    return read_snapshot(world.store, commit)
+
+
+MASK = make_mask({"DEPLOY_PASSWORD": SECRET})
+
+
+def plain(text: str) -> str:
+    return text
+
+
+def test_a_text_is_cut_between_characters() -> None:
+    whole = {"text": "äöü", "bytes": 6, "isCut": False, "command": "git x"}
+    assert cut_text("äöü", plain, "git x", most=6) == whole
+    cut = cut_text("äöü", plain, "git x", most=5)
+    assert cut == {"text": "äö", "bytes": 6, "isCut": True, "command": "git x"}
+
+
+def test_no_part_of_a_key_is_left_at_the_cut() -> None:
+    for before in range(8_150, 8_200):
+        text = "a " * (before // 2) + KEY + " b" * 20_000
+        shown = cut_text(text, MASK, "git x", most=ASIDE_BYTES)["text"]
+        assert KEY[:6] not in shown
+    many = (KEY + " ") * 2_000
+    assert KEY[:6] not in cut_text(many, MASK, "git x", most=ASIDE_BYTES)["text"]
+
+
+def test_a_long_value_is_cut_as_its_text(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x" * 70_000, KEY: SECRET}))
+    snapshot = world.snapshot(thread)
+    step = snapshot.get_head_node()
+
+    cut = excerpt_json(snapshot, step, step.payload["meta"], MASK)
+
+    assert cut["isCut"]
+    assert len(cut["text"]) <= CONTENT_BYTES
+    assert excerpt_json(snapshot, step, {KEY: 1}, MASK) == {"value": {"[masked]": 1}}

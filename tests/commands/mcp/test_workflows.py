@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from commands.flow_runs import script
 from commands.flows import CHECKS, split_checks
+from commands.turns import script
 from commands.world import DEMO, World
-from store.loose import lose
+from store.small_packs import lose
 
 from uwf_git.commands import background
 from uwf_git.commands.background import DriverRequest

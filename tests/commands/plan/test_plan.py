@@ -13,6 +13,7 @@ from uwf_git import TaskHandle
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.plan import (
     clean_plans,
+    find_plan_thread,
     hold_plans,
     prepare_plans,
     read_plan_rows,
@@ -279,3 +280,67 @@ def test_state_that_cannot_be_written_is_told(store: Store, tmp_path: Path) -> N
     (tmp_path / ".state").write_text("in the way")
 
     assert read_plan_status(store, str(tmp_path))["phase"] == "planning"
+
+
+@pytest.fixture
+def project_find(tmp_path: Path) -> Path:
+    project_find = tmp_path / "项目"
+    project_find.mkdir()
+    return project_find
+
+
+def found(store: Store, project_find: Path) -> str | None:
+    tip = find_plan_thread(store, str(project_find))
+    return None if tip is None else tip.record.thread
+
+
+def name_in_state_file(project_find: Path, thread: object) -> None:
+    (project_find / ".state").mkdir(exist_ok=True)
+    (project_find / ".state/workflow.state.json").write_text(json.dumps({"thread": thread}))
+
+
+def begin(store: Store, project_find: Path) -> TaskHandle:
+    return start_task(store.path, project_find)
+
+
+def test_unfinished_thread_of_the_directory(
+    store: Store, project_find: Path, tmp_path: Path
+) -> None:
+    begin(store, tmp_path)
+    assert found(store, project_find) is None
+    task = begin(store, project_find)
+    (tmp_path / "link").symlink_to(project_find)
+
+    assert found(store, project_find) == task.task_id
+    assert found(store, tmp_path / "link") == task.task_id
+
+
+def test_ended_thread_is_found_by_the_state_file_alone(store: Store, project_find: Path) -> None:
+    task = begin(store, project_find)
+    task.cancel("enough")
+
+    assert found(store, project_find) is None
+    name_in_state_file(project_find, task.task_id)
+    assert found(store, project_find) == task.task_id
+    newer = begin(store, project_find)
+    assert found(store, project_find) == newer.task_id
+
+
+def test_state_file_cannot_name_the_thread_of_another_directory(
+    store: Store, project_find: Path, tmp_path: Path
+) -> None:
+    other = begin(store, tmp_path)
+
+    for named in (other.task_id, "01J00000000000000000000001", "x", 1, None):
+        name_in_state_file(project_find, named)
+        assert found(store, project_find) is None
+
+
+def test_state_file_is_believed_in_a_directory_that_was_renamed(
+    store: Store, project_find: Path, tmp_path: Path
+) -> None:
+    task = begin(store, project_find)
+    name_in_state_file(project_find, task.task_id)
+    project_find.rename(tmp_path / "renamed")
+
+    assert found(store, tmp_path / "renamed") == task.task_id

@@ -4,7 +4,7 @@ import pytest
 from commands.sharing import Site, refs_of
 from commands.world import World
 from refusing import is_refused, refuses
-from store.loose import lose
+from store.small_packs import lose
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.flow_runs import drive
+from commands.turns import drive
 from commands.world import World, replied
 
 from uwf_git.commands.start import StartRequest

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from commands.flow_runs import branches, drive, log, script
+from commands.turns import branches, drive, log, script
 from commands.world import World, fails, replied
 from refusing import refuses
 

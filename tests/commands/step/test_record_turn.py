@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from commands.flow_runs import script
+from commands.turns import script
 from commands.world import World, fails, replied, says
 from refusing import refuses
 from seal import START_MS

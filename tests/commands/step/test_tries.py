@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from commands.flow_runs import drive, log, script
 from commands.flows import tell
-from commands.verified import BAD, GOOD, PLANS, in_order, take
+from commands.turns import BAD, GOOD, PLANS, drive, in_order, log, script, take
 from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from commands.flow_runs import branches, script
 from commands.flows import CHECKS, Split, plays
+from commands.turns import branches, script
 from commands.world import World, content_player
 from refusing import refuses
 

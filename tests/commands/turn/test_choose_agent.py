@@ -1,21 +1,44 @@
 """Which agent plays a role, and which may run: 000 section 1.3, and the trust rule."""
 
+import importlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.agent_run.test_run_checks import ANSWER, CHECKED
 from commands.world import DEMO, World, content_player
 from refusing import refuses
 
+from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.commands.admin import set_setting
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.start import StartRequest, start_thread
+from uwf_git.commands.turn.choose_agent import (
+    KNOWN,
+    Bound,
+    KnownAgent,
+    TypedAgent,
+    bind_roles,
+    bind_typed,
+    find_agents,
+    find_missing_programs,
+    find_played,
+    lay_over,
+    name_agent,
+    tell_adapter,
+)
+from uwf_git.commands.turn.next_move import PERSON
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import Workflow
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.threads.local_files import set_workdir
-from uwf_git.store.trust import untrust_agents
+from uwf_git.store.trust import is_trusted, untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
 
@@ -179,3 +202,285 @@ def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
 
 def begun_of(world: World, workflow: str) -> ThreadId:
     return world.begin(StartRequest(workflow, "Do it."))
+
+
+# A check that came from elsewhere runs only if it is trusted here, like an agent.
+
+CHECK = {"command": "touch checked"}
+
+
+def fetched_check(world: World, tmp_path: Path, git: Callable[..., str]) -> tuple[World, ThreadId]:
+    """Return another store with a thread from the first, whose role has a check."""
+    workflow = world.put(CHECKED.replace("CHECKS", CHECK["command"])).workflow
+    agent = world.program(ANSWER)
+    thread = world.start(agent, workflow=workflow)
+    there = World(
+        world.place, create_store(str(tmp_path / "other.git")), world.caller, world.new_id
+    )
+    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(there.store.path))
+    there.reopen()
+    return there, thread
+
+
+def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
+    world: World, tmp_path: Path, git: Callable[..., str]
+) -> None:
+    there, thread = fetched_check(world, tmp_path, git)
+    paid = there.program(f"touch paid; {ANSWER}")
+    with refuses("check-not-trusted", match="touch checked") as caught:
+        there.step(thread, agent_player(None), command=paid, workdir=str(world.place))
+    assert "--trust" in (caught.value.hint or "")
+    assert not (world.place / "paid").exists()
+
+    there.step(thread, agent_player(None), command=paid, trust=True, workdir=str(world.place))
+
+    assert (world.place / "checked").exists()
+    assert is_trusted(there.store, CHECK, str(world.place))
+
+
+# Values of `--agent`; test_bind_roles.py and test_choose_agent.py try what they lead to.
+
+NOTHING = GitConfig({})
+
+
+def program(folder: Path, name: str) -> str:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return name
+
+
+def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"]}
+    where = {
+        "by a word": ("uwf-hermes --program ./it", environ, NOTHING),
+        "by a variable": ("uwf-hermes", environ | {"UWF_HERMES_PROGRAM": "./it"}, NOTHING),
+        "by config": ("uwf-hermes", environ, GitConfig({"uwf.hermes.program": ["./it"]})),
+        "on the path": (
+            "uwf-hermes",
+            {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            NOTHING,
+        ),
+    }
+    program(tmp_path, "hermes")
+
+    for command, environ, config in where.values():
+        agents = {"writer": {"command": command}}
+        assert find_missing_programs(agents, environ, str(tmp_path), config) == []
+
+
+def test_command_replaces_an_agent_unless_its_settings_are_kept() -> None:
+    base = {"command": "old", "timeout": 3}
+    typed = [TypedAgent(None, {"command": "new"}), TypedAgent("r", {"retries": 1})]
+
+    def laid(*, keeps: bool) -> tuple[dict[str, Any], bool]:
+        return lay_over("r", base, typed, may_run=False, keeps=keeps)
+
+    assert laid(keeps=False) == ({"command": "new", "retries": 1}, True)
+    kept = {"command": "new", "timeout": 3, "retries": 1}
+    assert laid(keeps=True) == (kept, True)
+    only = [TypedAgent("r", {"retries": 1})]
+    assert not lay_over("r", base, only, may_run=False, keeps=True)[1]
+    assert lay_over("r", base, only, may_run=True, keeps=True)[1]
+
+
+def test_settings_need_a_command_to_be_laid_over() -> None:
+    with refuses("command-unnamed"):
+        lay_over("r", None, [TypedAgent("r", {"retries": 1})], may_run=True, keeps=False)
+
+
+# Binding roles to agents; lifecycle/test_start.py tests what a thread begins with.
+
+
+def demo(world: World, more: str = "") -> Workflow:
+    world.put(DEMO + more)
+    return find_workflow(world.store, "demo").workflow
+
+
+def typed(world: World, workflow: Workflow, *texts: str, **how: Any) -> Bound:
+    def may_run(agent: dict[str, Any]) -> bool:
+        return is_trusted(world.store, agent, None)
+
+    find_base = how.pop("find_base", {}.get)
+    return bind_typed(workflow, texts, find_base=find_base, may_run=may_run, **how)
+
+
+def test_typed_agents_are_those_of_no_other_role(world: World) -> None:
+    workflow = demo(world, "defaultAgent: written\n")
+
+    assert typed(world, workflow, "checker=c").agents == {"checker": {"command": "c"}}
+    assert typed(world, workflow, "checker=c", "all").agents == {
+        "writer": {"command": "all"},
+        "checker": {"command": "c"},
+    }
+    assert typed(world, workflow) == Bound({}, [])
+
+
+def test_settings_without_a_command_change_what_the_workflow_says(world: World) -> None:
+    workflow = demo(world, "defaultAgent: {command: written, retries: 2}\n")
+
+    bound = bind_roles(world.store, workflow, typed=('checker={"timeout": 5}',))
+
+    assert bound.agents["checker"] == {"command": "written", "retries": 2, "timeout": 5}
+    assert bound.agents["writer"] == {"command": "written", "retries": 2}
+    # `put` trusts the agents of a workflow; this one came by the same hands.
+    assert bound.typed == [bound.agents["checker"]]
+    with_command = bind_roles(world.store, workflow, typed=('{"command": "mine", "timeout": 5}',))
+    assert with_command.agents["writer"] == {"command": "mine", "timeout": 5}
+
+
+def test_settings_over_a_foreign_agent_do_not_let_it_run(world: World) -> None:
+    foreign = {"command": "theirs", "env": {"LD_PRELOAD": "evil.so"}}
+    workflow = demo(world)
+
+    def bound(text: str) -> Bound:
+        return typed(world, workflow, text, find_base={"checker": foreign}.get, keeps=True)
+
+    assert bound('checker={"timeout": 5}') == Bound({"checker": {**foreign, "timeout": 5}}, [])
+    assert bound("checker=mine") == Bound({"checker": {**foreign, "command": "mine"}}, [])
+    mine = {"command": "mine"}
+    cleared = 'checker={"command": "mine", "env": {"LD_PRELOAD": null}}'
+    assert bound(cleared) == Bound({"checker": mine}, [mine])
+
+
+@pytest.mark.parametrize(
+    "bound", ["human", "uwf-human", "uwf-shell 'make test'", "/opt/bin/uwf-check plans"]
+)
+def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, bound: str) -> None:
+    workflow = demo(world, f"agentOverrides: {{checker: {json.dumps(bound)}}}\n")
+
+    bare = bind_roles(world.store, workflow, typed=("mine",))
+    named = bind_roles(world.store, workflow, typed=("mine", "checker=other"))
+    settings = bind_roles(world.store, workflow, typed=('{"timeout": 5}', "writer=mine"))
+
+    assert bare.agents == {"writer": {"command": "mine"}, "checker": {"command": bound}}
+    assert bare.left == ("checker",)
+    assert (named.agents["checker"], named.left) == ({"command": "other"}, ())
+    assert settings.agents["checker"] == {"command": bound, "timeout": 5}
+
+
+def test_person_of_a_thread_is_left_unless_a_person_is_the_default(world: World) -> None:
+    person, other = {"command": "human"}, {"command": "other"}
+    workflow = demo(world, "agentOverrides: {writer: human}\n")
+
+    def left(base: dict[str, dict[str, Any]], default: Any = None) -> tuple[str, ...]:
+        told = workflow._replace(default_agent=default)
+        return typed(world, told, "mine", find_base=base.get, keeps=True).left
+
+    assert left({"writer": other, "checker": person}) == ("checker",)
+    assert left({"writer": person, "checker": person}, default=person) == ("writer",)
+
+
+def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:
+    world.put(DEMO + "agentOverrides: {checker: human}\n")
+    outer = "name: outer\nroles: {first: {}}\ndefaultAgent: human\n"
+    nodes = "[{type: agent, agentId: first}, {type: workflow, use: demo}]"
+    world.put(f"{outer}root: {{type: sequential, nodes: {nodes}}}")
+    found = find_workflow(world.store, "outer")
+
+    bound = bind_roles(world.store, find_played(found.workflow, found.closure), typed=("mine",))
+
+    assert (bound.left, bound.agents["checker"]) == (("checker",), {"command": "human"})
+    assert bound.agents["first"] == bound.agents["writer"] == {"command": "mine"}
+
+
+ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
+
+
+def program_known(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
+
+
+@pytest.mark.parametrize("agent", ADAPTED, ids=lambda agent: agent.command)
+def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
+    name = agent.command.removeprefix("uwf-")
+    module = importlib.import_module(f"uwf_git.agentkit.adapters.{name}")
+    assert callable(module.main)
+    adapters = [each for each in vars(module).values() if isinstance(each, CommandAdapter)]
+    for adapter in adapters:
+        assert adapter.name == name
+        assert (adapter.programs or (name,))[: len(agent.programs)] == agent.programs
+        assert agent.install in adapter.install
+    assert bool(adapters) == bool(agent.programs) or name == "cli"
+
+
+def test_every_adapter_is_in_the_table() -> None:
+    # uwf-check judges what others did.
+    files = {path.stem for path in ADAPTERS.glob("*.py")} - {"__init__", "__main__", "check"}
+    mains = {
+        name
+        for name in files
+        if hasattr(importlib.import_module(f"uwf_git.agentkit.adapters.{name}"), "main")
+    }
+
+    assert {f"uwf-{name}" for name in mains} == {agent.command for agent in ADAPTED}
+
+
+def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
+    claude = program_known(
+        tmp_path, "claude", 'test "$1" = --version && echo "2.1.329 (Claude Code)"'
+    )
+    program_known(tmp_path, "codex", "echo codex-cli 0.169.0; exit 1")
+    program_known(tmp_path, "agent", "echo no number")
+    found = {
+        each.agent.command: each
+        for each in find_agents({**os.environ, "PATH": f"{tmp_path}:/bin"}, with_versions=True)
+    }
+
+    assert (found["uwf-claude"].path, found["uwf-claude"].version) == (claude, "2.1.329")
+    assert found["uwf-codex"].is_here
+    assert found["uwf-codex"].version is None
+    assert found["uwf-cursor"].path == str(tmp_path / "agent")
+    assert not found["uwf-gemini"].is_here
+    assert found["uwf-llm"].is_here
+
+
+@pytest.mark.parametrize("value", ["x" * 200_000, "a\0b"], ids=["too long", "NUL"])
+def test_program_that_cannot_be_started_has_no_version(tmp_path: Path, value: str) -> None:
+    path = program_known(tmp_path, "claude", "echo 2.1.329")
+
+    found = find_agents({"PATH": f"{tmp_path}:/bin", "VARIABLE": value}, with_versions=True)
+
+    assert (found[0].path, found[0].version) == (path, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("claude", "uwf-claude"),
+        ("uwf-claude", "uwf-claude"),
+        ("claude --model opus", "uwf-claude --model opus"),
+        ("acp 'gemini --acp'", "uwf-acp 'gemini --acp'"),
+        ("human", "human"),
+        (" human ", "human"),
+        ("human --slow", "uwf-human --slow"),
+        ("./mine --fast", "./mine --fast"),
+        ("/usr/bin/claude", "/usr/bin/claude"),
+    ],
+)
+def test_name_stands_for_its_adapter(text: str, command: str) -> None:
+    assert name_agent(text) == command
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("claude", "uwf-claude"),
+        ("hermes --fast", "'uwf-hermes --fast'"),
+        ("uwf-claude", None),
+        ("/opt/claude", None),
+        ("human", None),
+    ],
+)
+def test_adapter_of_a_program_is_named(command: str, typed: str | None) -> None:
+    told = tell_adapter(command)
+
+    assert (told is None) == (typed is None)
+    assert told is None or told.endswith(f"`--agent {typed}`")

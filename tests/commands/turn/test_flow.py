@@ -1,7 +1,7 @@
 """Flows at a turn: the agent's place, its rules, its input."""
 
 import pytest
-from commands.flow_runs import script
+from commands.turns import script
 from commands.world import World
 from refusing import refuses
 

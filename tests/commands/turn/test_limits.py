@@ -3,14 +3,28 @@
 from typing import Any
 
 import pytest
+from commands.turns import branches
 from commands.world import DEMO, World, fails, says
+from hypothesis import given
+from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.start import StartRequest
-from uwf_git.commands.turn.limits import LimitReached, choose_limits
+from uwf_git.commands.turn.limits import (
+    KeepRules,
+    LimitReached,
+    RetryRules,
+    Spending,
+    choose_limits,
+    read_keep_rules,
+    read_retry,
+    read_spending,
+    record_env,
+)
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.config import GitConfig
 
 
 def begun(world: World, source: str = DEMO, agent: str = "nobody", **limits: Any) -> ThreadId:
@@ -101,3 +115,135 @@ def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
     with pytest.raises(LimitReached, match=r"of 0\.7 s of execution time are used"):
         world.step(thread)
     world.assert_whole()
+
+
+def config(**values: str) -> GitConfig:
+    return GitConfig({f"uwf.{name.lower()}": [value] for name, value in values.items()})
+
+
+def test_64_kib_of_a_log_and_no_variable_are_kept_unless_it_is_set() -> None:
+    assert read_keep_rules(config()) == KeepRules(65536, ())
+    assert read_keep_rules(config(keepLogs="1m", recordEnv="LANG, TZ NODE_*")) == KeepRules(
+        1024 * 1024, ("LANG", "TZ", "NODE_*")
+    )
+    assert read_keep_rules(config(keepLogs="0")).log_bytes == 0
+
+
+@pytest.mark.parametrize("value", ["much", "-1", "1.5", "64kb"])
+def test_size_that_is_none_is_reported(value: str) -> None:
+    with refuses("bad-keep-setting", match=r"uwf\.keepLogs is .*, not a size"):
+        read_keep_rules(config(keepLogs=value))
+
+
+def test_secret_is_masked_by_its_name_and_wherever_it_stands() -> None:
+    environ = {
+        "API_KEY": "sk-0123456789",
+        "DB_PASSWORD": "short",
+        "URL": "https://x/?key=sk-0123456789",
+        "EMPTY_TOKEN": "",
+    }
+
+    assert record_env(environ, ("*",)) == {
+        "API_KEY": "[masked]",
+        "DB_PASSWORD": "[masked]",
+        "EMPTY_TOKEN": "",
+        "URL": "https://x/?key=[masked]",
+    }
+
+
+# What a thread and its branches spent together.
+
+FLOW = """\
+name: tree
+description: Branches of branches.
+config: {maxSteps: 50}
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: first}
+    - type: parallel
+      nodes:
+        - {type: agent, agentId: one}
+        - type: parallel
+          nodes: [{type: agent, agentId: two}, {type: agent, agentId: three}]
+"""
+
+
+def spent(world: World, thread: ThreadId) -> Spending:
+    snapshot = world.snapshot(thread)
+    return read_spending(world.store, snapshot, snapshot.get_present())
+
+
+def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
+    thread = world.begun(FLOW)
+    world.step(thread, says({}, usage={"inputTokens": 10}))
+    for _ in range(3):
+        world.step(thread, fails(kind="lost"))
+    one, inner = branches(world, thread)
+    two, three = branches(world, inner)
+
+    world.step(two, says({}, usage={"inputTokens": 5}))
+
+    for each in (thread, one, inner, two, three):
+        found = spent(world, each)
+        assert found.thread == thread
+        assert (found.present.depth, found.present.usage) == (2, {"inputTokens": 15})
+        # Two steps of 1.5 s, and the lost tries of 0.5 s: two of one, one of two and three each.
+        assert found.present.execution_ms == 2 * 1500 + 4 * 500
+
+
+# How often an agent that failed is tried again, and how soon.
+
+PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"
+
+
+def config_retries(**values: str) -> GitConfig:
+    return GitConfig({f"uwf.{name}": [value] for name, value in values.items()})
+
+
+def begun_retries(world: World, source: str) -> ThreadId:
+    world.put(source)
+    return world.begin(StartRequest("demo", "x", default_agent="nobody"))
+
+
+def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
+    """Let a try fail, and return the resulting status."""
+    world.fail(thread, fails("no model answered", kind=kind))
+    return world.snapshot(thread).record.status
+
+
+def test_agents_own_rules_come_before_the_configured_ones() -> None:
+    configured = config_retries(retries="3", backoff="10")
+
+    assert read_retry(configured, {"retries": 1, "backoff": 0.5}) == RetryRules(1, 0.5)
+    assert read_retry(configured, {"retries": 0, "backoff": 0}) == RetryRules(0, 0)
+    assert read_retry(configured, {}) == RetryRules(3, 10)
+    assert read_retry(config_retries(), {}) == RetryRules(0, 1)
+
+
+@given(st.floats(0, 1e6), st.integers(1, 1000))
+def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, tries: int) -> None:
+    rules = RetryRules(9, backoff_s)
+
+    assert rules.wait_s(tries) <= rules.wait_s(tries + 1) <= 3600
+    assert rules.wait_s(1) == min(backoff_s, 3600)
+
+
+def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
+    thread = begun_retries(world, PATIENT)
+    for _ in range(3):
+        try_in_vain(world, thread)
+    world.retry(thread)
+
+    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
+    assert world.snapshot(thread).get_present().attempts == 6
+
+
+def test_meaningless_setting_is_reported_before_an_agent_runs(world: World) -> None:
+    world.configure("uwf.retries", "some")
+    thread = world.begun()
+
+    with refuses("bad-retry-setting"):
+        world.step(thread, lambda _turn: pytest.fail("it was paid"))
+
+    assert world.snapshot(thread).record.event == "start"

@@ -1,11 +1,29 @@
-from commands.flows import split_checks
-from commands.world import DEMO, World, fails
-from seal import START_MS
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+from commands.flows import split_checks
+from commands.turn.test_turn import FLOW, GRAPH
+from commands.world import DEMO, World, fails, says
+from seal import START_MS
+from store.small_packs import forget, loosen
+
+from uwf_git.agents.files import BadFileBelow
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
-from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.commands.turn.next_move import (
+    Advice,
+    NextMove,
+    advise,
+    decide_next,
+    find_next_move,
+    find_turn_place,
+)
+from uwf_git.commands.turn.turn import StepFiles, fill_paths
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.store.threads.history import get_role, get_workflow
 
 STUCK = DEMO.replace("to: checker}", "to: checker, condition: meta.text = 'x'}")
 
@@ -108,3 +126,174 @@ def test_a_branch_whose_thread_is_not_here_goes_on_alone(world: World) -> None:
     world.store.refs.delete(f"refs/threads/{split.thread}", seen=split.tip.commit.oid)
 
     assert advised(world, first) == ("uwf thread run", True)
+
+
+# Whose turn it is: loops, END, history, and what a decision may cost.
+
+ROUNDS = """\
+name: rounds
+roles:
+  worker: {}
+moderator:
+  - {from: $START, to: worker}
+  - {from: worker, to: worker, when: 'depth < 3'}
+  - {from: worker, to: worker, when: '%s'}
+  - {from: worker, to: $END}
+"""
+
+
+def whose_turn(world: World, thread: ThreadId) -> str:
+    snapshot = world.snapshot(thread)
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+    return decide_next(snapshot, snapshot.get_present(), workflow).role
+
+
+def after_steps(world: World, condition: str, *metas: object) -> str:
+    """Return whose turn it is once the worker has handed in *metas*."""
+    thread = world.begun(ROUNDS % condition)
+    for meta in metas:
+        world.step(thread, says(meta))
+    return whose_turn(world, thread)
+
+
+def test_condition_sees_what_the_specification_promises(world: World) -> None:
+    for condition in [
+        "depth = 3",
+        "$count(history) = 2",
+        "history[0].meta.n = 1",
+        'history[-1].role = "worker" and history[-1].meta.n = 2',
+        'meta.n = 3 and role = "worker"',
+        "iteration = 3",
+        'prompt = "Do it."',
+        "startTime > 1700000000000",
+        "$sum(history.meta.n) = 3",
+        "meta.n > 9 or $sum([1, depth]) = 4",
+    ]:
+        assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "worker"
+
+
+def damage(world: World, thread: ThreadId, *, step: int) -> None:
+    """Overwrite the blob of an earlier step, as a bad disk would."""
+    chain = list(world.snapshot(thread).walk_chain())[::-1]
+    name = chain[step].hash
+    loosen(world.store)
+    git_dir = Path(world.store.path)
+    found = [path for path in git_dir.rglob("objects/??/*") if _holds(path, name, world)]
+    assert found
+    for path in found:
+        path.chmod(0o644)
+        path.write_bytes(b"not what was written")
+    forget(world.store)
+
+
+def _holds(path: Path, name: str, world: World) -> bool:
+    oid = path.parent.name + path.name
+    blob = world.store.objects[oid.encode()]  # type: ignore[index]  # an ObjectID is bytes
+    return blob.type_name == b"blob" and name.encode() in node_names(blob.as_raw_string())
+
+
+def node_names(content: bytes) -> bytes:
+    from uwf_git.store.nodes import identify_node  # noqa: PLC0415 (tests alone ask so)
+
+    try:
+        return identify_node(content).hash.encode()
+    except ValueError:
+        return b""
+
+
+def test_damaged_head_is_not_stepped_over(world: World) -> None:
+    thread = world.begun(ROUNDS % "meta.n < 9")
+    world.step(thread, says({"n": 1}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    with pytest.raises(StoreDamaged):
+        world.step(thread, says({"n": 2}))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "history[-1].meta.n = 2 and history[-2].meta.n = 1",
+        'history[-1].(role = "worker" and meta.n = 2)',
+        "$count(history) = depth - 1",
+    ],
+)
+def test_condition_that_looks_at_the_newest_steps_reads_no_others(
+    world: World, condition: str
+) -> None:
+    thread = world.begun(ROUNDS % f"depth < 4 or ({condition})")
+    for number in range(4):
+        world.step(thread, says({"n": number}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    assert world.step(thread, says({"n": 4})).depth == 5
+
+
+def test_condition_that_asks_for_damaged_history_says_so(world: World) -> None:
+    thread = world.begun(ROUNDS % "$max(history.meta.n) < 9")
+    for number in range(3):
+        world.step(thread, says({"n": number}))
+    damage(world, thread, step=1)
+    world.reopen()
+
+    with pytest.raises(Exception, match="cannot be read") as caught:
+        world.step(thread, says({"n": 3}))
+    assert getattr(caught.value, "exit_status", None) == 5
+
+
+def test_plain_conditions_of_a_shipped_workflow_need_neither_jsonata_nor_a_fork(
+    tmp_path: Path,
+) -> None:
+    script = str(Path(__file__).with_name("plays_develop.py"))
+
+    def run(*words: str) -> str:
+        command = [sys.executable, script, str(tmp_path / "store.git"), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    thread = run().strip()
+
+    assert run(thread) == "planner developer end\n[]\n"
+
+
+@pytest.mark.parametrize(
+    "condition", ['$error("no")', "$substring(1, 2, 3, 4)", "($f := function($x){$f($x)}; $f(1))"]
+)
+def test_condition_that_fails_is_an_error_and_never_false(condition: str, world: World) -> None:
+    thread = world.begun(ROUNDS % condition)
+    for _ in range(3):
+        world.step(thread, says({}))
+
+    with pytest.raises(Refused):
+        world.step(thread, says({}))
+    assert world.snapshot(thread).record.depth == 3
+
+
+def fill(world: World, source: str, template: str) -> list[str]:
+    """Fill a template of the role `writer` at its turn."""
+    thread = world.begun(source.replace("FILES", "[a]"))
+    world.patch(thread, {"a": {"b": "x"}, "n": 7, "up": "/etc"})
+    snapshot = world.snapshot(thread)
+    present = snapshot.get_present()
+    workflow = get_workflow(snapshot, present.workflow)
+    place = find_turn_place(snapshot, "0" if workflow.flow else None)
+    role = get_role(snapshot, workflow.roles["writer"])
+    return fill_paths(snapshot, present, place, (template,), of=role)
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("${state.none}", "has no value"),
+        ("${state.up}/passwd", "has to be relative"),
+        ("${state.a.b}/../../y", "leads out"),
+        ("${'.git'}/config", "is git's own"),
+    ],
+)
+def test_value_that_is_no_path_of_the_work_is_refused(
+    world: World, source: str, template: str, problem: str
+) -> None:
+    with pytest.raises(BadFileBelow, match=problem):
+        fill(world, source, template)

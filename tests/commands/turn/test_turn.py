@@ -1,18 +1,32 @@
 """Agents that are typed for a drive or a step reach the branches whose roles they name."""
 
+import json
 from typing import Any
 
 import pytest
 from commands.at_work import newest_attempt
 from commands.flows import plays, split_checks
-from commands.step.test_played_roles import begun
-from commands.world import World, content_player
+from commands.step.test_step_thread import INNER, MIDDLE, OUTER, begun
+from commands.turns import drive, script
+from commands.world import World, content_player, fails, replied, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.choose_agent import check_roles
-from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
+from uwf_git.commands.turn.next_move import NextMove, advise
+from uwf_git.commands.turn.turn import (
+    MAX_BYTES,
+    MAX_FILES,
+    Played,
+    StepFiles,
+    Turn,
+    choose_workdir,
+    read_files,
+)
 from uwf_git.model.names import ThreadId
 
 
@@ -147,3 +161,157 @@ def test_too_many_files_are_refused_at_once(world: World) -> None:
     [file] = read_files(str(world.place), ["*.md"])
     assert file.problem is not None
     assert "more than 200 files" in file.problem
+
+
+THREAD = ThreadId("01J00000000000000000000001")
+
+
+def test_directory_is_remembered_once_it_was_named(world: World) -> None:
+    (world.place / "sub").mkdir()
+
+    first = choose_workdir(world.store, THREAD, str(world.place), named="sub")
+    later = choose_workdir(world.store, THREAD, "/", named=None)
+
+    assert first == later == str(world.place / "sub")
+
+
+def test_thread_that_came_from_elsewhere_asks_for_one(world: World) -> None:
+    with refuses("workdir-unknown") as caught:
+        choose_workdir(world.store, THREAD, "/", named=None)
+
+    assert f"uwf thread step {THREAD} --workdir PATH" in (caught.value.hint or "")
+
+
+def test_wrong_directory_is_not_remembered(world: World) -> None:
+    with refuses("not-a-directory"):
+        choose_workdir(world.store, THREAD, "/", named="nowhere")
+
+    with refuses("workdir-unknown"):
+        choose_workdir(world.store, THREAD, "/", named=None)
+
+
+@pytest.mark.parametrize("name", ["with space", "日本", "new\nline", "-dash", "\udcff"])
+def test_any_name_of_a_directory_is_kept(name: str, world: World) -> None:
+    (world.place / name).mkdir()
+
+    choose_workdir(world.store, THREAD, str(world.place), named=name)
+
+    assert choose_workdir(world.store, THREAD, "/", named=None) == str(world.place / name)
+
+
+# Results that do not fit the role of a graph: what holds the thread up, and what to do.
+
+PARALLEL = """\
+name: middle
+description: Ends with a join.
+root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+"""
+
+NEVER = """\
+name: middle
+description: Takes no step.
+root: {type: conditional, condition: state.never, nodes: [{type: agent, agentId: one}]}
+"""
+
+
+@pytest.mark.parametrize(("source", "problem"), [(PARALLEL, "'good'"), (NEVER, "None is not")])
+def test_a_result_that_no_step_can_mend_needs_another_workflow(
+    world: World, source: str, problem: str
+) -> None:
+    world.put(source)
+    thread = world.begun(OUTER)
+    with refuses("meta-unfit", match=problem) as caught:
+        drive(world, thread, script())
+    middle = caught.value.facts["thread"]
+    with pytest.raises(WrongStatus):
+        world.poke(middle)
+
+    hint = caught.value.hint or ""
+
+    assert f"`uwf thread fork {thread}`" in hint
+    shown = show_thread(world.store, thread)
+    error, status = caught.value.message, "ready"
+    assert shown["heldBy"] == [{"thread": middle, "status": status, "error": error, "hint": hint}]
+    told = advise(world.store, world.snapshot(thread), NextMove())
+    assert (told.text, told.is_usual) == (f"{error}; {hint}", False)
+    # As the hint says.
+    fork = world.fork(thread)
+    world.put(INNER)
+    world.put(MIDDLE)
+    workflow = world.put(OUTER).workflow
+    world.amend(fork, workflow=workflow, default_agent="nobody")
+    play = script(digger={"depth": 2}, closer={"good": True})
+    assert drive(world, fork, play)[0].stopped == "end"
+    world.assert_sound(fork)
+
+
+SCHEMA = """\
+name: strict
+roles:
+  worker:
+    outputSchema: %s
+moderator:
+  - {from: $START, to: worker}
+  - {from: worker, to: $END}
+"""
+
+
+def failure(world: World, schema: Any, meta: Any, **fields: Any) -> TurnFailed:
+    thread = world.begun(SCHEMA % json.dumps(schema))
+    failed = world.fail(thread, lambda _turn: replied(meta, **fields))
+    assert failed.facts["kind"] == "schema"
+    assert world.snapshot(thread).record.depth == 0
+    return failed
+
+
+def test_pattern_that_runs_for_ever_is_stopped_and_reported(world: World) -> None:
+    failed = failure(world, {"type": "string", "pattern": "^(a+)+$"}, "a" * 64 + "!")
+
+    assert "cannot be checked" in failed.message
+    assert "took too much time" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("place", "fields"),
+    [
+        ("meta.text", {"meta": {"text": "\ud800"}}),
+        ("meta[0]", {"meta": [float("nan")]}),
+        ("state.a", {"state": {"a": "\udc00"}}),
+        ("usage.tokens", {"usage": {"tokens": float("inf")}}),
+        ("session", {"session": "\ud800"}),
+        ("content", {"content": "\ud800"}),
+    ],
+)
+def test_what_no_node_can_hold_is_a_failed_attempt(
+    place: str, fields: dict[str, Any], world: World
+) -> None:
+    failed = failure(world, {}, **{"meta": {}, **fields})
+
+    assert f"the value at $.{place} " in failed.message
+
+
+@pytest.mark.parametrize(
+    ("meta", "content"),
+    [({"a": "x" * 33_000_000}, "x"), ({}, "\ufffd" * 11_000_000)],
+    ids=["fields", "text"],
+)
+def test_answer_that_no_shared_store_would_take_is_a_failed_attempt(
+    meta: Any, content: str, world: World
+) -> None:
+    failed = failure(world, {"type": "object"}, meta, content=content)
+    assert "more than 31m" in failed.reason
+
+
+def test_usage_below_zero_is_refused_and_told_to_the_next_try(world: World) -> None:
+    failed = failure(world, {}, {}, usage={"costUsd": -5, "inputTokens": 1})
+
+    assert "usage: costUsd is -5" in failed.message
+
+
+def test_usage_of_a_failed_try_does_not_lower_what_was_spent(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, usage={"costUsd": 3}))
+
+    world.fail(thread, fails(left=StepFiles(usage={"costUsd": -3})))
+
+    assert world.snapshot(thread).get_present().usage == {"costUsd": 3}

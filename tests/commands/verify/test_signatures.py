@@ -9,7 +9,6 @@ import pytest
 from commands.flows import split_checks
 from commands.world import World
 from refusing import refuses
-from store.loose import lose
 from store.signing_keys import (
     Git,
     gpg_home,
@@ -23,6 +22,7 @@ from store.signing_keys import (
     trusting,
     with_settings,
 )
+from store.small_packs import lose
 from store.story import put_raw
 
 from uwf_git.commands.agent_run.play_agent import agent_player

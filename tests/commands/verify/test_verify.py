@@ -23,7 +23,7 @@ from dulwich.objects import Blob
 from fresh_store import fresh_store
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store.loose import loose_file, loosen
+from store.small_packs import loose_file, loosen
 from store.story import THREAD, Story, tell_small_story
 from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained

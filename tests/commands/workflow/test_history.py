@@ -2,7 +2,7 @@ import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
 from refusing import refuses
-from store.loose import lose
+from store.small_packs import lose
 
 from uwf_git.commands.workflow.build import PutWorkflow, build_source
 from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow

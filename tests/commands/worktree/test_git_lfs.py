@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands.step.test_turn_files import edits, files_of, user_state
+from commands.step.test_ending import edits, files_of, user_state
 from commands.worktree.project import Git, begin_project, commit_all
 from commands.world import World
 

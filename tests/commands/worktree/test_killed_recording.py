@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands.step.test_turn_files import user_state
+from commands.step.test_ending import user_state
 from commands.worktree.project import Git, begin_project
 from commands.world import World
 

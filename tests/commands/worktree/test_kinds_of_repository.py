@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.step.test_turn_files import edits, files_of, user_state
+from commands.step.test_ending import edits, files_of, user_state
 from commands.worktree.project import Git, begin_project
 from commands.world import World
 

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from commands.step.test_turn_files import edits, files_of, user_state
+from commands.step.test_ending import edits, files_of, user_state
 from commands.worktree.project import Git, commit_all
 from commands.world import World
 

@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjects
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.engine.picture.draw import (
     FORMS,
@@ -15,10 +17,11 @@ from uwf_git.engine.picture.draw import (
     make_plan,
     render_svg,
 )
-from uwf_git.engine.picture.labels import tell_flow, tell_graph
+from uwf_git.engine.picture.labels import ELLIPSIS, columns, cut, tell_flow, tell_graph, wrap
 from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.model.flow import Flow, FlowNode
+from uwf_git.model.text import one_line
 from uwf_git.model.workflow import END, START, Transition
 
 KNOWN = known_subjects()
@@ -134,3 +137,27 @@ def test_all_of_a_flow_is_reached_from_its_start() -> None:
             found |= new
             left += new
         assert found == {name for name in names if name.startswith("n")}
+
+
+LINES = st.text(st.characters(), max_size=200).map(one_line)
+
+
+def test_lines_break_between_words_and_are_indented() -> None:
+    assert wrap("1. one two three", 9, "   ") == ["1. one", "   two", "   three"]
+    assert wrap("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+    assert wrap("登录功能", 4) == ["登录", "功能"]
+    assert wrap("", 4) == [""]
+
+
+@given(LINES, st.integers(6, 60))
+def test_wrapping_keeps_all_words_within_the_width(text: str, room: int) -> None:
+    lines = wrap(text, room, "   ")
+    assert all(columns(line) <= room for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@given(LINES, st.integers(1, 60))
+def test_cutting_keeps_the_beginning_within_the_width(text: str, room: int) -> None:
+    shown = cut(text, room, columns)
+    assert columns(shown) <= room
+    assert shown == text or (shown.endswith(ELLIPSIS) and text.startswith(shown[:-1]))

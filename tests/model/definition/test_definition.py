@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workflow_file import SOUND, problems_of, read, read_flow_file
+from refusing import refuses
+from workflow_file import SOUND, problems_of, read, read_flow_file, spoiled
 
 from uwf_git.errors import Problem
 from uwf_git.model.builtin import FLOW, WORKFLOW, reference
@@ -16,6 +17,7 @@ from uwf_git.model.definition.definition import (
     Surroundings,
     UsedWorkflow,
 )
+from uwf_git.model.definition.roles import read_agent_settings
 from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
@@ -411,3 +413,59 @@ def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:
         }
         nodes[:0] = [build_node(WORKFLOW, payload, timestamp=0), flow]
     assert UsedWorkflow(nodes[0].hash, nodes).nesting() > MAX_NESTING
+
+
+# Settings of an agent as they are typed: YAML or JSON, null removes.
+
+CHECKER = "  checker:\n    outputSchema: {type: object, properties: {ok: {type: boolean}}}\n"
+
+
+def checker(content: str) -> str:
+    """Return the valid file with another checker; its content starts on line 6."""
+    return spoiled(CHECKER, f"  checker:\n{content}\n")
+
+
+@pytest.mark.parametrize("content", ["", "    {}", "    description:\n    systemPrompt: ~"])
+def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
+    role = read(checker(content)).roles["checker"]
+    assert (role.description, role.system_prompt, role.extract_prompt) == ("", "", None)
+    assert role.output_schema == {"type": "object"}
+
+
+def test_checks_are_commands_in_their_order() -> None:
+    text = checker("    checks:\n      - make test\n      - |\n        sh -c 'a; b'\n")
+    assert read(text).roles["checker"].checks == ("make test", "sh -c 'a; b'")
+
+
+def test_null_stays_to_remove_a_setting() -> None:
+    text = "{timeout: null, env: {A: null, B: b}}"
+
+    assert read_agent_settings(text, name="f") == {"timeout": None, "env": {"A": None, "B": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[a]", "must be a command or a mapping with one, not a list"),
+        ("{command: null}", "null cannot remove it"),
+        ("{comand: x}", "did you mean 'command'?"),
+        ("{retires: null}", "did you mean 'retries'?"),
+        ("{timeout: -1}", "timeout: must be a number of seconds"),
+        ("{protocol: flag}", "did you mean 'flags'?"),
+        ("{env: {API_KEY: x}}", "API_KEY looks secret"),
+        ("{env: {UWF_ROLE: x}}", "is set by uwf itself"),
+        ("{timeout: a, retries: b}", r"(and 1 more)"),
+    ],
+)
+def test_problems_are_listed(text: str, problem: str) -> None:
+    with refuses("bad-agent") as caught:
+        read_agent_settings(text, name="--agent x")
+
+    assert caught.value.message.startswith("--agent x is no agent: ")
+    assert problem in caught.value.message
+
+
+def test_what_is_not_yaml_is_refused() -> None:
+    for text in ('{"command": "a", "command": "b"}', '{"command": "a"', b"\xff"):
+        with refuses("bad-agent", match="f is no agent: "):
+            read_agent_settings(text, name="f")

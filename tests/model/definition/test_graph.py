@@ -1,7 +1,19 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pytest
+from flow_trees import Tree, as_flow
+from hypothesis import given
+from hypothesis import strategies as st
+from refusing import refuses
 from workflow_file import SOUND, read, spoiled
 
+from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
+from uwf_git.model.definition.flow_fields import KEYS, kinds_with
+from uwf_git.model.definition.source import Target, find_target, read_flow_addition
+from uwf_git.model.flow import HOLDING, KINDS
 from uwf_git.model.workflow import END, START, Transition
+from uwf_git.model.yaml_reader import parse_yaml
 
 GRAPH = {
     START: (Transition("writer", None),),
@@ -50,3 +62,116 @@ def test_warning_of_a_member_that_no_answer_has(condition: str, named: str | Non
         (17, "moderator.graph[2].transitions[0]") for _ in range(named is not None)
     ]
     assert all(repr(named) in each.message for each in found)
+
+
+ROLES = "abcd"
+
+
+def workflow(ways: Mapping[str, Sequence[str]]) -> str:
+    """Write a workflow with roles a to d and these conditional transitions, flat, from line 3."""
+    lines = ["name: x", "roles: {a: {}, b: {}, c: {}, d: {}}", "moderator:"]
+    lines += [
+        f"- {{from: {source}, to: {to}, when: meta.go}}" for source in ways for to in ways[source]
+    ]
+    return "\n".join(lines)
+
+
+def reachable(ways: Mapping[str, Sequence[str]], source: str) -> set[str]:
+    """Return what can be reached, by growing the set until it stays the same: slow and simple."""
+    reached = {source}
+    while True:
+        grown = reached | {to for name in reached for to in ways.get(name, ())}
+        if grown == reached:
+            return reached
+        reached = grown
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["$START", *ROLES]),
+        st.lists(st.sampled_from([*ROLES, "$END"]), min_size=1, max_size=3, unique=True),
+        min_size=1,
+    )
+)
+def test_sound_means_that_every_role_is_reached_and_can_end(ways: dict[str, list[str]]) -> None:
+    is_sound = reachable(ways, "$START") >= set(ROLES) and all(
+        "$END" in reachable(ways, role) for role in ROLES
+    )
+    try:
+        read(workflow(ways))
+    except InvalidWorkflow:
+        assert not is_sound
+    else:
+        assert is_sound
+
+
+def test_the_types_are_those_of_flows() -> None:
+    assert set(KEYS) == set(KINDS)
+    assert {kind for kind in KEYS if "nodes" in KEYS[kind]} == HOLDING
+    assert kinds_with("merge") == ["parallel", "map", "workflow"]
+
+
+# Nodes that are appended to a flow; `commands/control/test_append.py` runs them.
+
+AGENT: Tree = {"type": "agent", "agentId": "a"}
+TREE: Tree = {
+    "type": "sequential",
+    "id": "all",
+    "nodes": [
+        {"type": "loop", "name": "twice", "nodes": [AGENT]},
+        {"type": "loop", "name": "twice", "nodes": [AGENT]},
+        {"type": "map", "over": "x", "as": "file", "name": "files", "nodes": [AGENT]},
+    ],
+}
+TARGET = Target("flow", {"a": "${state.file}.json"}, as_flow(TREE))
+
+
+def read_appended(source: str, to: str | None = None) -> Any:
+    return read_flow_addition(
+        parse_yaml(source.encode()),
+        to=find_target(TARGET, to),
+        check_schema=lambda _schema: [],
+        surroundings=Surroundings("flow"),
+    )
+
+
+def test_the_table_keeps_what_it_has() -> None:
+    addition = read_appended(
+        "[{type: agent, agentId: a}, {type: loop, nodes: [{type: agent, agentId: b}]}]"
+    )
+
+    old = [place for place in addition.flow.nodes if place.split("/")[0] == "0"]
+    assert old == list(TARGET.flow.nodes)
+    assert list(addition.flow.nodes)[len(old) :] == ["1", "2", "2/0"]
+    assert (addition.added, list(addition.roles)) == (("a", "loop"), ["b"])
+
+
+@pytest.mark.parametrize(("to", "place"), [("all", "0/3"), ("files", "0/2/1")])
+def test_a_container_is_named_by_its_id_or_name(to: str, place: str) -> None:
+    addition = read_appended("[{type: agent, agentId: a}]", to)
+
+    assert addition.flow.nodes[place] == AGENT
+
+
+@pytest.mark.parametrize(
+    ("named", "told"), [("twice", "is the name of 2 containers"), ("a", "is no id or name")]
+)
+def test_what_is_no_one_container_is_told(named: str, told: str) -> None:
+    with refuses("no-such-container", match=told) as caught:
+        find_target(TARGET, named)
+    assert caught.value.facts["containers"] == ["all", "twice", "twice", "files"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            "[{type: parallel, nodes: [{type: agent, agentId: a}, {type: agent, agentId: a}]}]",
+            "at once",
+        ),
+        ("{roles: {a: {outputFile: x}}, nodes: [{type: agent, agentId: b}]}", "each item"),
+    ],
+)
+def test_branches_have_an_output_file_each(source: str, told: str) -> None:
+    with pytest.raises(InvalidWorkflow, match=told):
+        read_appended(source)

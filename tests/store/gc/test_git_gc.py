@@ -7,10 +7,7 @@ import pytest
 from dulwich.objects import ObjectID
 from refusing import refuses
 from store.conftest import Git
-from store.due import make_due
-from store.gc_by_git import gc, loose
-from store.loose import forget
-from store.small_packs import write_small_pack
+from store.small_packs import forget, gc, loose, make_due, write_small_pack
 from store.story import Story, put_raw
 
 from uwf_git.store.git.config import set_config

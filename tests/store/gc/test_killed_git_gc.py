@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from store.conftest import Git
-from store.gc_by_git import gc, loose
+from store.small_packs import gc, loose
 from store.story import Story
 
 from uwf_git.store.packing import hold_gc_lock

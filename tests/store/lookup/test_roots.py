@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from store.loose import loose_file, loosen
+from store.small_packs import loose_file, loosen
 from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.errors import StoreDamaged

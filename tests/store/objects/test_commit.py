@@ -158,7 +158,7 @@ def test_a_key_that_is_there_twice_is_refused(content: bytes) -> None:
         decode_json(content)
 
 
-# Messages; that git reads them as we do is judged by git in interop/test_trailers.py.
+# Messages; that git reads them as we do is judged by git in interop/test_git_reads_us.py.
 
 
 FORMAT_2 = {"Uwf-Format": "2"}

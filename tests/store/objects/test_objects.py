@@ -4,29 +4,33 @@ import functools
 import gc
 import itertools
 import os
+import subprocess
 import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, RawObjectID, ShaFile, Tree, sha_to_hex
+from dulwich.pack import generate_unpacked_objects
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at, in_child
-from store.loose import damage
-from store.story import Story
+from store.small_packs import damage, loose_file, loosen
+from store.story import Story, put_raw
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid
+from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.objects.objects import (
     DurableObjects,
     ObjectStore,
 )
-from uwf_git.store.objects.strict import RecentObjects
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.objects.strict import DulwichObjects, RecentObjects
+from uwf_git.store.store import Store, create_store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 EMPTY_TREE = ObjectID(b"4b825dc642cb6eb9a060e54bf8d69288fbee4904")
@@ -291,3 +295,138 @@ def test_what_is_missing_is_missing() -> None:
     assert oid not in objects
     with pytest.raises(KeyError):
         objects.get_raw(oid)
+
+
+MISSING = ObjectID(b"1" * 40)
+
+
+def written_dulwich(store: Store, content: bytes) -> ObjectID:
+    blob = Blob.from_string(content)
+    store.objects.add_objects([(blob, None)])
+    return blob.id
+
+
+def seen_by_dulwich(store: Store) -> DulwichObjects:
+    assert isinstance(store.objects, DurableObjects)
+    return store.objects.by_dulwich
+
+
+def test_dulwich_reads_what_ours_read_also_through_an_alternate(
+    store: Store, tmp_path: Path
+) -> None:
+    first = written_dulwich(store, b"one")
+    other = create_store(str(tmp_path / "other.git"))
+    Path(other.path, "objects/info/alternates").write_text(f"{store.path}/objects\n")
+    second = written_dulwich(other, b"two")
+
+    objects = seen_by_dulwich(other)
+
+    assert [objects[oid].as_raw_string() for oid in (first, second)] == [b"one", b"two"]
+    assert [first in objects, second in objects, MISSING in objects] == [True, True, False]
+    told = generate_unpacked_objects(objects, [(first, None), (second, None)])
+    assert {sha_to_hex(RawObjectID(each.sha())) for each in told} == {first, second}
+
+
+def by_git(git: Git, store: Store, *revisions: str) -> set[str]:
+    told = git("rev-list", "--objects", *revisions, cwd=Path(store.path))
+    return {line.split(" ")[0] for line in told.splitlines()}
+
+
+def walked(store: Store, tip: Oid, had: set[Oid]) -> set[str]:
+    found = [oid.decode() for oid in list_new_objects(store.objects, tip, had)]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_a_whole_thread_is_what_git_says(store: Store, clock: Callable[[], int], git: Git) -> None:
+    story = Story(store, clock)
+    story.step()
+    tip = story.step("checker", "other words").commit
+    assert walked(store, tip, set()) == by_git(git, store, tip)
+
+
+def test_from_a_commit_that_is_had_only_what_is_new(
+    store: Store, clock: Callable[[], int], git: Git
+) -> None:
+    story = Story(store, clock)
+    before = story.step().commit
+    tip = story.step("checker", "other words").commit
+    new = by_git(git, store, tip, f"^{before}")
+    assert walked(store, tip, {before}) == new
+    assert len(new) < 15
+    assert walked(store, tip, {tip}) == set()
+
+
+def test_every_missing_object_is_reported(store: Store, clock: Callable[[], int], git: Git) -> None:
+    tip = Story(store, clock).step().commit
+    loosen(store)
+    for oid in sorted(by_git(git, store, tip)):
+        path = loose_file(store, oid.encode())
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(StoreDamaged, match="is missing"):
+            list_new_objects(create_store(store.path).objects, tip, set())
+        path.write_bytes(content)
+    subprocess.run(["git", "fsck", "--strict"], cwd=store.path, check=True, capture_output=True)
+
+
+def test_submodules_are_not_listed(store: Store) -> None:
+    tree = Tree()
+    tree[b"module"] = (0o160000, ObjectID(b"1" * 40))
+    store.objects.add_objects([(tree, None)])
+    text = f"tree {tree.id.decode()}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
+    commit = put_raw(store, "commit", text.encode())
+    assert list_new_objects(store.objects, Oid(commit.decode()), set()) == [commit, tree.id]
+
+
+def chain(store: Store, trees: list[dict[str, bytes]]) -> Oid:
+    """Write a commit for each tree, one after the other; a path may have one folder."""
+    tip: ObjectID | None = None
+    for files in trees:
+        top, folders = Tree(), dict[str, Tree]()
+        for path, content in files.items():
+            folder, _slash, name = path.rpartition("/")
+            blob = Blob.from_string(content)
+            store.objects.add_objects([(blob, None)])
+            into = folders.setdefault(folder, Tree()) if folder else top
+            into[name.encode()] = (0o100644, blob.id)
+        for folder, tree in folders.items():
+            store.objects.add_objects([(tree, None)])
+            top[folder.encode()] = (0o040000, tree.id)
+        store.objects.add_objects([(top, None)])
+        parent = "" if tip is None else f"parent {tip.decode()}\n"
+        text = f"tree {top.id.decode()}\n{parent}author a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx"
+        tip = put_raw(store, "commit", f"{text}\n".encode())
+    assert tip is not None
+    return Oid(tip.decode())
+
+
+def test_a_tree_that_comes_back_is_listed_whole(store: Store, git: Git) -> None:
+    one = {"same": b"1", "other": b"2", "d/same": b"3", "d/other": b"4"}
+    two = {**one, "other": b"5", "d/other": b"6"}
+    moved = {"same": b"1", "d/other": b"6", "e/same": b"3", "e/other": b"4"}
+    for trees in ([one, two, one], [one, two, one, two, moved, one], [one, moved, two, one]):
+        tip = chain(store, trees)
+        assert walked(store, tip, set()) == by_git(git, store, tip)
+
+
+def test_folder_that_is_named_often_is_walked_once(store: Store) -> None:
+    inner = Tree()
+    blob = Blob.from_string(b"x")
+    inner.add(b"x", 0o100644, blob.id)
+    tree = Tree()
+    for at in range(1000):
+        tree.add(b"%d" % at, 0o040000, inner.id)
+    store.objects.add_objects([(blob, None), (inner, None)])
+    tip = commit_of(store, tree)
+    assert len(walked(store, tip, set())) == 4
+
+
+def commit_of(store: Store, tree: Tree) -> Oid:
+    commit = Commit()
+    commit.tree = tree.id
+    commit.author = commit.committer = b"A <a@b>"
+    commit.author_time = commit.commit_time = commit.author_timezone = commit.commit_timezone = 0
+    commit.message = b"x"
+    store.objects.add_objects([(tree, None), (commit, None)])
+    return Oid(commit.id.decode())

@@ -14,7 +14,7 @@ from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
 from store.conftest import Git
-from store.loose import write_loose
+from store.small_packs import write_loose
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects import objects as objects_module

@@ -7,7 +7,7 @@ import pytest
 from dulwich.objects import Blob
 from fresh_store import fresh_store
 from refusing import refuses
-from store.loose import write_loose
+from store.small_packs import write_loose
 from store.story import tell_small_story
 
 from uwf_git.store.objects.strict import check_object_files

@@ -1,16 +1,20 @@
 import os
 import random
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, chdir, nullcontext
 from io import BytesIO
 from pathlib import Path
+from shutil import which
 
 import pytest
+from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
+from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import ObjectID
 from dulwich.pack import Pack, load_pack_index
 from refusing import refuses
 from store.story import Story
+from urllib3.exceptions import ReadTimeoutError
 
 from uwf_git.errors import Refused
 from uwf_git.model.names import Oid
@@ -20,12 +24,17 @@ from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, rec
 from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.remotes.transport import (
     Access,
+    Credential,
     ErrorOutput,
     Meter,
     RemoteFailed,
+    failures,
     fetch_pack,
+    find_credential,
     list_refs_there,
+    report_credential,
     send_pack,
+    unauthorized,
 )
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
@@ -252,3 +261,135 @@ def test_a_push_reads_of_a_packed_store_what_it_sends(hub: Store, story: Story, 
         line.split() for line in git("verify-pack", "-v", str(pack), cwd=pack.parent).splitlines()
     ]
     assert sum(len(row) == len(DELTA_ROW) for row in rows) > 50
+
+
+URL = RemoteUrl("http", "https://me:secret@host/x")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (NotGitRepository(), "there is no git repository"),
+        (TimeoutError("timed out"), "did not answer in time"),
+        (GitProtocolError("timed out"), "did not answer in time"),
+        (GitProtocolError("unexpected http resp 403 for https://me:secret@host/x"), "403"),
+        (GitProtocolError(), "broke off"),
+        (ReadTimeoutError(None, None, "Read timed out."), "did not answer in time"),  # type: ignore[arg-type]  # as in a pool
+        (HangupException(), "without a message"),
+        (HangupException([b"Warning: hello\n", b"fatal: no \x1b[2Jsuch place\n"]), "x: no "),
+        (
+            GitProtocolError(
+                "HTTPConnectionPool(host='x', port=1): Max retries exceeded with url: /x (Caused "
+                "by NewConnectionError(\"HTTPConnection(host='x', port=1): Failed to establish a "
+                'new connection: [Errno 111] Connection refused"))'
+            ),
+            "x: Connection refused$",
+        ),
+        (
+            GitProtocolError(
+                "HTTPSConnectionPool(host='x', port=443): (Caused by SSLError("
+                "SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify "
+                "failed: self-signed certificate (_ssl.c:1006)')))"
+            ),
+            "x: certificate verify failed: self-signed certificate$",
+        ),
+        (HTTPProxyUnauthorized(None, "x"), "proxy"),
+        (StrangeHostname("-x"), "host name is not valid"),
+        (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
+        (OSError(), "broke off"),
+        (AssertionError(), "protocol"),
+        (KeyError("x"), "KeyError"),
+    ],
+)
+def test_whatever_fails_is_one_line_with_the_place_and_a_hint(error: Exception, words: str) -> None:
+    with pytest.raises(RemoteFailed, match=words) as failed, failures(URL):
+        raise error
+    message = failed.value.message
+    assert message.startswith("https://host/x: ")
+    assert message.isprintable()
+    assert "secret" not in f"{message} {failed.value.hint} {failed.value.facts}"
+    assert failed.value.hint
+    assert failed.value.__cause__ is error
+
+
+def test_a_refused_login_has_a_hint() -> None:
+    assert "asks" in unauthorized(URL, told=False).message
+    assert "refused" in unauthorized(URL, told=True).message
+    assert "credential" in (unauthorized(URL, told=True).hint or "")
+
+
+def test_folder_of_another_user_is_trusted_by_a_command_and_a_server_names_none() -> None:
+    said = HangupException([b"fatal: detected dubious ownership in repository at '*'\n"])
+    for kind, place in (("path", "/srv/a b.git"), ("ssh", "ssh://host/x")):
+        with pytest.raises(RemoteFailed) as failed, failures(RemoteUrl(kind, place)):  # type: ignore[arg-type]  # of a loop
+            raise said
+        typed = "`git config --global --add safe.directory '/srv/a b.git'`"
+        assert (typed in str(failed.value.hint)) == (kind == "path")
+        assert "'*'" not in str(failed.value.hint)
+
+
+GIT = which("git")
+URL_CREDENTIAL = RemoteUrl("http", "https://host:8443/team/x.git")
+
+
+@pytest.fixture
+def environ() -> dict[str, str]:
+    return {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
+
+
+@pytest.fixture
+def kept(tmp_path: Path, git: Git) -> Path:
+    """Return the file in which git stores credentials."""
+    path = tmp_path / "kept"
+    git("config", "--global", "credential.helper", f"store --file={path}", cwd=tmp_path)
+    return path
+
+
+def test_the_name_in_the_url_chooses(kept: Path, environ: dict[str, str]) -> None:
+    kept.write_text("https://me:one@host\nhttps://you:two@host\n")
+    found = find_credential(RemoteUrl("http", "https://you@host/x"), GIT, environ)
+    assert found is not None
+    assert found.password == "two"
+
+
+@pytest.mark.parametrize(
+    ("url", "password"),
+    [
+        ("http://x%0ahost=Host%0aprotocol=https%0ausername=me@evil/t.git", None),
+        ("https://me:old@Host/x", "one"),
+    ],
+)
+def test_a_url_gets_what_is_kept_for_its_host(
+    kept: Path, environ: dict[str, str], url: str, password: str | None
+) -> None:
+    kept.write_text("https://me:one@Host\n")
+    found = find_credential(RemoteUrl("http", url), GIT, environ)
+    assert (found and found.password) == password
+
+
+def test_without_a_terminal_there_is_no_prompt(kept: Path, environ: dict[str, str]) -> None:
+    assert find_credential(URL_CREDENTIAL, GIT, environ) is None
+    assert find_credential(URL_CREDENTIAL, None, environ) is None
+
+
+def test_a_repository_around_us_names_no_helper(
+    environ: dict[str, str], tmp_path: Path, git: Git
+) -> None:
+    git("init", "--quiet", cwd=tmp_path)
+    git("config", "credential.helper", f"!touch {tmp_path}/ran; echo password=x", cwd=tmp_path)
+    with chdir(tmp_path):
+        assert find_credential(URL_CREDENTIAL, GIT, environ) is None
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_was_right_is_kept_and_what_was_wrong_forgotten(
+    kept: Path, environ: dict[str, str]
+) -> None:
+    fields = "protocol=https\nhost=host\nusername=me\npassword=x\n"
+    credential = Credential("me", "x", fields)
+    report_credential("approve", credential, GIT, environ)
+    assert kept.read_text() == "https://me:x@host\n"
+    report_credential("reject", credential, GIT, environ)
+    assert kept.read_text() == ""
+    report_credential("approve", credential, None, environ)
+    assert kept.read_text() == ""

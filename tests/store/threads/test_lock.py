@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fresh_store import fresh_store
 from store.killing import dies_at
-from store.lock_garbage import GARBAGE
+from store.small_packs import GARBAGE
 from store.story import THREAD
 
 from uwf_git.model.names import ThreadId
