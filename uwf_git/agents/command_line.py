@@ -235,8 +235,6 @@ class AgentRun(NamedTuple):
     """What an agent that ended well has started and not ended: ``sleep (4711)``."""
 
 
-# An agent's output read as its reply: an object, or front matter with a text.
-
 # JSON that agents print, read strictly: no duplicate keys, nothing that a node could not hold.
 #
 # A value that was parsed is in canonical form.

@@ -96,14 +96,29 @@ def name_branch(store: Store, thread: ThreadId) -> str:
     label = ""
     tip = find_tip(store, thread)
     for at, trunk in pairwise([] if tip is None else [tip, *walk_trunks(store, tip)]):
-        found = trunk.get_present().split
-        children = [] if found is None else [child.thread for child in found.children]
-        if found is None or at.record.thread not in children:
+        found = _find_number(trunk, at)
+        if found is None:
             break
-        number = children.index(at.record.thread)
-        numbers.append(str(number))
-        label = label or label_branch(find_container(trunk, found.at), number, at)
+        numbers.append(str(found[0]))
+        label = label or found[1]
     return f"{'.'.join(reversed(numbers))} {label}".strip()
+
+
+def find_number(store: Store, thread: ThreadId) -> tuple[int, str] | None:
+    """Return the number and the label of a branch, joined or not; None if it is not known here."""
+    tip = find_tip(store, thread)
+    if tip is None or tip.record.parent_thread is None:
+        return None
+    return _find_number(_find_split(store, tip), tip)
+
+
+def _find_number(split: Snapshot, branch: Snapshot) -> tuple[int, str] | None:
+    found = split.get_present().split
+    children = [] if found is None else [child.thread for child in found.children]
+    if found is None or branch.record.thread not in children:
+        return None
+    number = children.index(branch.record.thread)
+    return number, label_branch(find_container(split, found.at), number, branch)
 
 
 def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadId]:

@@ -87,8 +87,8 @@ def _read_plan_thread(
 ) -> Snapshot | None:
     """Return the tip of *thread* if it runs the workflow, and in *workdir* as far as is known."""
     known = find_workdir(store, thread)
-    is_other = known is not None and os.path.realpath(known) != os.path.realpath(workdir)
-    if is_other and not (is_named and not os.path.isdir(known or "")):
+    has_moved = is_named and known is not None and not os.path.isdir(known)
+    if known and not has_moved and os.path.realpath(known) != os.path.realpath(workdir):
         return None
     head = find_head(store, thread)
     if head is None or (known is None and not head.archived):

@@ -5,8 +5,6 @@ from typing import NewType
 
 from uwf_git.errors import BadUsage
 
-# Names that content and time give: node hashes and thread ids.
-
 # Crockford Base32: the alphabet of node hashes and thread ids, and the form of a 64-bit number.
 #
 # Source: https://www.crockford.com/base32.html; json-cas writes its hashes this way.

@@ -121,8 +121,6 @@ def render_duration(duration_ms: int) -> str:
     return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S:02} min"
 
 
-# The log of a turn: the output of checks, and the line that says why an agent failed.
-
 # The output of checks in the log of a turn: a heading with the command, then what it printed.
 
 CHECK = "check"

@@ -181,8 +181,6 @@ def _plain(text: str) -> str:
     return visible_block(without_colours(text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
-# Views that are drawn again (the last lines of a terminal, or all), and lines of steps.
-
 # Live lines: the last lines of a terminal, which are rewritten while a command runs.
 #
 # They are redrawn only if they or the terminal's size changed, leave its first line alone, and

@@ -372,8 +372,6 @@ def _round(number: int) -> str:
     return f"{number / _MILLION:.1f}M"
 
 
-# Tables that fit the terminal, and documents as text for people.
-
 # Width of text on a terminal, in columns: the only use of wcwidth.
 
 _ELLIPSIS = "…"

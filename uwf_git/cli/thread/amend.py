@@ -26,6 +26,7 @@ from uwf_git.cli.workflow import is_file
 from uwf_git.cli.workflow_put import naming, note_warnings, put_file, read_source, render_unwarned
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.files import poke_with_files
 from uwf_git.commands.workflow.build import in_file
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import visible_line
@@ -197,8 +198,6 @@ def poke_command(
         )
     store, caller = session.open_store(), terminal_caller(session)
     if files:
-        from uwf_git.commands.control.files import poke_with_files  # noqa: PLC0415 (start-up time)
-
         poked, at = poke_with_files(store, caller, thread, hint=message, agents=stepping.agents)
         undo = f"uwf thread restore {at.thread} {at.before}"
         place = visible_line(at.chain.worktree)

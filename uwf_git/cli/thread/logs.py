@@ -32,8 +32,6 @@ from uwf_git.model.event_folds import describe_files
 from uwf_git.model.text import visible_block, visible_line, without_colours
 from uwf_git.store.threads.heads import resolve_head, resolve_thread
 
-# `uwf thread logs` and `uwf thread context`: what an agent wrote, and what it was told.
-
 # `uwf thread logs`.
 
 

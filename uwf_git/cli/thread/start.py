@@ -30,8 +30,6 @@ from uwf_git.model.event_folds import count_steps
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import read_snapshot
 
-# `uwf thread start`, and what `uwf run` shares with it.
-
 if TYPE_CHECKING:
     from uwf_git.commands.control.change_rules import Amended
 

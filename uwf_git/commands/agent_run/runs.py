@@ -374,8 +374,6 @@ def _read(path: str, *, most_bytes: int = _MOST_BYTES) -> LeftFile:
     return LeftFile(b"", 0)
 
 
-# Who works on a thread, and whether this process belongs to it.
-
 # Who works on which thread of this store now, from lock files and run directories.
 #
 # A process counts by pid and start time, an agent by the lock that it holds open, so a reused pid

@@ -13,7 +13,7 @@ from uwf_git.commands.family import walk_descendants
 from uwf_git.commands.inspect.context import find_wait
 from uwf_git.commands.inspect.show import find_stop
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.ending import end_by_kill
+from uwf_git.commands.step.ending import end_by_kill, find_range
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
 from uwf_git.commands.step.step_thread import sweep_branches
 from uwf_git.commands.turn.branches import (
@@ -63,8 +63,6 @@ from uwf_git.store.threads.local_files import (
     lock_briefly,
     lock_thread,
 )
-
-# Steer a thread by a commit that adds no step: resume, retry, patch.
 
 # Steer a thread: record a commit that changes how it goes on and adds no step.
 #
@@ -283,8 +281,6 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
         sweep_branches(store, caller, tip, reason=reason)
     return read_thread_result(tip)
 
-
-# `uwf thread answer`: record a person's answer as a step, asked for at the terminal or given.
 
 # `uwf thread answer`: record a person's answer as a step. Nothing runs.
 #
@@ -526,8 +522,6 @@ def _record(
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_wait(store, snapshot).commit.time_s * 1000, now)
-    from uwf_git.commands.step.ending import find_range  # noqa: PLC0415 (start-up time of the library)
-
     files = find_range(turn, None)
     new = build_answer(turn, reply, since_ms=since, now_ms=now, note=answer.note, files=files)
     return record_at(store, caller, seen, new)

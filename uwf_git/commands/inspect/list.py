@@ -24,6 +24,7 @@ from uwf_git.store.threads.heads import (
     get_head,
     list_threads,
     parse_thread_id,
+    resolve_head,
     resolve_thread,
 )
 from uwf_git.store.threads.history import Snapshot, find_tip, read_snapshot, walk_trunks
@@ -538,8 +539,7 @@ def offer_roles(
     from uwf_git.commands.workflow.find import find_workflow, list_workflows  # noqa: PLC0415 (few ask for them)
 
     if thread is not None:
-        head = get_head(store, resolve_thread(store, thread))
-        workflow = read_snapshot(store, head.commit).record.workflow
+        workflow = read_snapshot(store, resolve_head(store, thread).commit).record.workflow
     if workflow is not None:
         found = find_workflow(store, workflow, cwd=cwd).workflow
         owned = [(role, found.name) for role in found.roles]

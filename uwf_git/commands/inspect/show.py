@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.split import find_container, find_node, label_branch, name_work
+from uwf_git.commands.family import find_number
+from uwf_git.commands.split import find_node, name_work
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import FlowPlace, fill_template
 from uwf_git.commands.turn.limits import find_work_retries, read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
+from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.flow_state import describe_rejection, find_suggestion, list_issues
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.errors import StoreDamaged, UwfError
@@ -24,7 +26,7 @@ from uwf_git.model.text import find_outputs
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, NoSuchThread, get_head, resolve_head
+from uwf_git.store.threads.heads import Head, resolve_head
 from uwf_git.store.threads.history import (
     Snapshot,
     StepChain,
@@ -37,8 +39,6 @@ from uwf_git.store.threads.history import (
     walk_history,
 )
 from uwf_git.store.threads.local_files import RUNNING, find_workdir, may_be_active
-
-# Views of steps: step and attempt nodes, and failed attempts, as documents.
 
 # Step views: step and attempt nodes as documents.
 #
@@ -172,7 +172,6 @@ def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.runs import Running
-    from uwf_git.engine.events import Node as EventNode
 
 # `uwf thread show`: the present of a thread as a document.
 #
@@ -321,16 +320,9 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _name_branch(store: Store, thread: ThreadId) -> dict[str, Any]:
-    """Return the number and the label of a branch, joined or not; {} if it is not known here."""
-    with suppress(StoreDamaged, NoSuchThread):
-        *_, start = walk_history(store, get_head(store, thread).commit)
-        at = read_snapshot(store, start.commit.parents[0])
-        split = at.get_present().split
-        children = [] if split is None else [each.thread for each in split.children]
-        if split is not None and thread in children:
-            number = children.index(thread)
-            label = label_branch(find_container(at, split.at), number, start)
-            return {"number": number, "label": label}
+    with suppress(StoreDamaged):
+        if found := find_number(store, thread):
+            return dict(zip(("number", "label"), found, strict=True))
     return {}
 
 
@@ -391,7 +383,7 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     }
 
 
-def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
+def _find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
     if at is None:
         return None
     return find_node(snapshot, at)

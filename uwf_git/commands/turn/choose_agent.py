@@ -43,8 +43,6 @@ from uwf_git.store.trust import (
 from uwf_git.store.workflows import is_shipped_agent
 from uwf_git.surroundings import find_above
 
-# Bind roles to agents: what is typed, what the workflow says, the configured one.
-
 # The agents with an adapter, and which of their programs are installed.
 #
 # A test compares the table with the adapters. Programs are only asked for their version.

@@ -131,8 +131,6 @@ def record_env(environment: Mapping[str, str], names: tuple[str, ...]) -> dict[s
     }
 
 
-# Limits of a thread: chosen at the start, and what was spent of them with its branches.
-
 # Limits of a thread: choose them at the start, and refuse a step beyond them.
 #
 # The order: option, workflow, none. How they are counted: model/limits.py.

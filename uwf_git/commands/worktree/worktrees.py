@@ -315,7 +315,6 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     tip = found or worktree.base
     if os.path.isdir(worktree.path):
         own = worktree.git_dir if os.path.isdir(worktree.git_dir) else worktree.repository
-        settings = find_settings(store, worktree.parent)
         secrets = find_secrets(environ)
         tell = partial(
             tell_secret,
@@ -330,13 +329,13 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
             head=head,
             tip=tip,
             tell_secret=tell,
-            settings=settings,
+            settings=find_settings(store, worktree.parent),
         )
         worktree = worktree._replace(inner=inner, left_out=left_out)
     else:
         tree = git.ask("rev-parse", f"{head}^{{tree}}")
         worktree = worktree._replace(left_out=())
-    commit = _choose_commit(git, worktree, (head, tip), tree)
+    commit = _choose_commit(git, worktree, head, tip, tree)
     if found != commit:
         move_ref(git, ref, commit)
     committed = worktree._replace(commit=commit)
@@ -344,8 +343,7 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     return committed
 
 
-def _choose_commit(git: Git, worktree: Worktree, ends: tuple[str, str], tree: str) -> str:
-    head, tip = ends
+def _choose_commit(git: Git, worktree: Worktree, head: str, tip: str, tree: str) -> str:
     is_kept = not git.run("merge-base", "--is-ancestor", head, tip).status
     message = describe_work(worktree)
     its_tree, _, said = git.ask("log", "-1", "--format=%T%n%B", tip).partition("\n")

@@ -15,6 +15,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, STEP, find_reference
 from uwf_git.model.event_folds import Cause, Standing, Words, describe_event
 from uwf_git.model.event_rules import STEPS, apply_event
+from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash, Oid, ThreadId, is_oid, is_thread_id
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Event, NotAPresent, ThreadState, TransitionRecord
@@ -62,17 +63,14 @@ from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.local_files import settings_file
 from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
 
-# A thread in the store: read at one of its commits, and its commits.
+if TYPE_CHECKING:
+    from uwf_git.store.git.fenced import Kept
 
 # Read a thread at one of its commits: start.json, head.json, now.json and nodes/.
 #
 # Each node is checked against its name. Parts are read on demand, so a step costs the same at any
 # depth.
 # Format: FORMAT.md, "The tree of a thread commit".
-
-if TYPE_CHECKING:
-    from uwf_git.model.flow import Flow
-
 
 START_FILE = "start.json"
 HEAD_FILE = "head.json"
@@ -257,7 +255,7 @@ def get_graph(snapshot: Snapshot, name: NodeHash) -> Graph:
     return _get(snapshot, name, parse_graph)
 
 
-def get_flow(snapshot: Snapshot, name: NodeHash) -> "Flow":
+def get_flow(snapshot: Snapshot, name: NodeHash) -> Flow:
     return _get(snapshot, name, parse_flow_node)
 
 
@@ -282,10 +280,6 @@ def _get(snapshot: Snapshot, name: NodeHash, parse: Callable[[Node], Parsed]) ->
 
 
 # The commits of a thread, its steps, the threads around it, and preserved work.
-
-if TYPE_CHECKING:
-    from uwf_git.store.git.fenced import Kept
-
 
 # Walk the commits of a thread, newest first, along first parents.
 
