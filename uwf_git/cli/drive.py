@@ -108,7 +108,10 @@ def work_command(  # noqa: PLR0913 (its options)
     "uwf drive",
     "uwf drive 01J7K9M2 --on local:8",
     "uwf drive --on tls://head.example.org:8786 --workdir /srv/app",
-    exits={1: "the hub or the scheduler cannot be reached", 3: "an agent failed"},
+    exits={
+        1: "the hub or the scheduler cannot be reached, or a thread could not be driven",
+        3: "an agent failed",
+    },
 )
 @click.argument("threads", nargs=-1, metavar="[THREAD]...")
 @click.option(
@@ -234,11 +237,13 @@ def _drive(
     if end.unpushed:
         note(f"{end.remote} does not have {end.unpushed} of this store's threads: `uwf push` first")
     document = end._asdict()
-    del document["unpushed"]
+    del document["unpushed"], document["refused"]
     document["takenOver"] = document.pop("taken_over")
     emit(session, document)
     if "failed" in end.threads:
         raise click.exceptions.Exit(3)
+    if end.refused:
+        raise click.exceptions.Exit(1)
 
 
 def _tell_done(done: Done) -> None:

@@ -104,7 +104,7 @@ def test_a_command_that_is_not_trusted_is_not_sent(field: Field) -> None:
     b.run("fetch")
     with b.start(*DRIVE) as process:
         out, err = process.communicate()
-    assert process.returncode == 0
+    assert process.returncode == 1
     assert f"{thread} was not submitted" in err
     assert json.loads(out)["threads"] == {"ready": 1}
     assert field.paid() == 0
@@ -158,4 +158,4 @@ def test_a_driver_that_waits_for_limits_ends_when_none_is_to_come(field: Field) 
     a.run("push")
     b.run("fetch")
     # This one trusts no command of it.
-    assert b.drive("--wait")["threads"] == {"waiting": 1}
+    assert b.drive("--wait", status=1)["threads"] == {"waiting": 1}

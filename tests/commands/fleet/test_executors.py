@@ -1,5 +1,7 @@
 """Executors by their address."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,21 @@ def test_an_executor_that_has_ended_is_told(field: Field) -> None:
         _out, err = process.communicate()
     assert process.returncode == 1
     assert "takes no more tasks: gone" in err
+
+
+def test_a_killed_worker_is_replaced_and_an_idle_one_ends_with_its_driver() -> None:
+    script = """
+import os
+from uwf_git.commands.fleet.executors import open_executor
+with open_executor("local:1", insecure=False) as made:
+    print(type(made.submit(os._exit, 1).exception()).__name__)
+    print(made.submit(abs, -1).result(), flush=True)
+    os._exit(0)
+"""
+    # A worker that is left holds the pipe.
+    argv = [sys.executable, "-c", script]
+    ran = subprocess.run(argv, check=True, stdout=subprocess.PIPE, timeout=60)
+    assert ran.stdout.split() == [b"BrokenProcessPool", b"1"]
 
 
 class _Lost:
@@ -115,6 +132,6 @@ def test_a_function_that_makes_no_executor_is_told(field: Field, body: str, said
 def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field) -> None:
     a = field.machine("a")
     a.begin(PLAIN)
-    end = a.drive("--on", "local:1", "--hub", str(field.place / "nowhere"))
+    end = a.drive("--on", "local:1", "--hub", str(field.place / "nowhere"), status=1)
     assert end["threads"] == {"ready": 1}
     assert field.paid() == 0

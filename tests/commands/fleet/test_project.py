@@ -159,7 +159,8 @@ def test_files_of_a_step_that_came_too_late_stay_with_its_fork(
     git(work, "commit", "-qam", "late")
     git(work, "update-ref", name_work(place.thread), "HEAD")
 
-    place.prepare(kept={place.thread: fork})
+    place.keep(place.thread, fork)
+    place.prepare()
 
     assert (work / "notes").read_text() == "begun\n"
     assert git(project, "show", f"{name_work(place.thread)}:notes") == "begun\n"

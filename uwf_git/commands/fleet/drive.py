@@ -8,11 +8,12 @@ Two drivers do no harm, and a killed one costs time. An executor is whatever has
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive_thread import StoppedBy
 from uwf_git.commands.family import Branch, Family, list_branches
 from uwf_git.commands.fleet.claims import Hub, Watch, list_claims, list_ended_claims
 from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
@@ -178,7 +179,7 @@ def _add_limits(store: Store, snapshot: Snapshot, found: Runnable, root: Snapsho
         return found
     reached = find_limit(store, snapshot)
     if reached is not None:
-        return found._replace(refused=found.refused or reached.message)
+        return found._replace(refused=found.refused or reached.message, left=0)
     thread = root.record.thread
     return found._replace(root=thread, left=find_steps_left(store, thread))
 
@@ -191,7 +192,16 @@ _MOST_DEATHS = 3
 _LOST = "lost"
 
 # Somebody else goes on with the thread: it is looked at again after a while.
-_ELSEWHERE = {"thread-claimed", "claim-lost", "thread-busy"}
+_ELSEWHERE = {
+    "thread-claimed",
+    "claim-lost",
+    "thread-busy",
+    "fetch-first",
+    "push-diverged",
+    "ended-elsewhere",
+}
+# A hub that is away, or whose disk is full, may be back.
+_NO_HUB = {RemoteFailed.code, "push-refused"}
 
 
 class Executor(Protocol):
@@ -239,6 +249,9 @@ class FleetEnd(NamedTuple):
     taken_over: int
     unpushed: int = 0
     """Threads of this store that could go on, and that the hub does not have."""
+
+    refused: int = 0
+    """Threads that have not ended, and of which it was told why they do not go on."""
 
     stopped: str = "idle"
 
@@ -326,16 +339,21 @@ class _Driver:
 
     def _after(self, task: Runnable, stopped: str) -> None:
         """Note when the thread of *task* may be submitted again."""
-        if stopped in {_LOST, RemoteFailed.code}:
+        job, now = self._request.job, time.monotonic()
+        self._refused.discard(task.thread)
+        if stopped == _LOST or stopped in _NO_HUB:
             self._deaths[task.thread] += 1
             if self._deaths[task.thread] < _MOST_DEATHS:
+                self._not_before[task.thread] = now + (0 if stopped == _LOST else job.ttl_s)
                 return
         self._deaths.pop(task.thread, None)
         if stopped in _ELSEWHERE:
-            self._not_before[task.thread] = time.monotonic() + self._request.job.poll_s
+            self._not_before[task.thread] = now + job.poll_s
         elif stopped != "max-steps":
             # If the run changed nothing, another run would not either.
             self._rests[task.thread] = task.standing
+            if stopped not in get_args(StoppedBy):
+                self._refused.add(task.thread)
 
     def _go_on(self) -> bool:
         """Look at the hub and submit what can go on; return whether anything goes on, or will."""
@@ -349,15 +367,22 @@ class _Driver:
         claims = {each: oid for each, oid in list_claims(refs).items() if each in heads}
         dead = self._watch.find_dead(claims)
         self._drop_silent(dead)
-        alive = claims.keys() - dead.keys()
+        # The run that a worker's death has cut short may go on where it was.
+        alive = claims.keys() - dead.keys() - self._deaths.keys()
         will_go_on = bool(self._pending or alive)
         under_way = {task.thread for task in self._pending.values()}
         for head in heads.values():
+            if len(self._pending) >= self._request.jobs:
+                # Each head that is read takes a millisecond, at each look.
+                break
             found = None if head.thread in under_way else self._find_new(head)
             if found is None or {found.thread, *found.around} & (alive - under_way):
                 continue
             if found.refused:
                 self._rests[head.thread] = found.standing
+                if found.left != 0:
+                    # A thread at its limit is where it was meant to stop.
+                    self._refused.add(head.thread)
                 self._report.on_refused(head.thread, found.refused)
                 continue
             will_go_on = True
@@ -462,8 +487,6 @@ class _Driver:
         return trunk is not None and self._is_mine(trunk, refs)
 
     def _has_room(self, found: Runnable) -> bool:
-        if len(self._pending) >= self._request.jobs:
-            return False
         if self._not_before.get(found.thread, 0) > time.monotonic():
             return False
         siblings = sum(task.root == found.root for task in self._pending.values())
@@ -519,17 +542,19 @@ class _Driver:
 
     def _end(self) -> FleetEnd:
         statuses: Counter[str] = Counter()
-        unpushed = 0
+        unpushed = refused = 0
         for head in _read_heads(self._store):
             if self._is_mine(head.thread, self._seen):
                 status = "damaged"
                 with self._guarded(head.thread):
                     status = str(read_snapshot(self._store, head.commit).record.status)
                 statuses[status] += 1
+                refused += head.thread in self._refused and not head.archived
             elif not head.archived and not self._named:
                 unpushed += 1
         ordered = dict(sorted(statuses.items()))
         # A silent machine may have gone on, and its steps count.
+        wait(self._given_up, self._request.job.poll_s)
         late = [each for each in self._given_up if each.done() and each.exception() is None]
         steps = self.steps + sum(each.result().steps for each in late)
-        return FleetEnd(self._remote.name, ordered, steps, self.taken_over, unpushed)
+        return FleetEnd(self._remote.name, ordered, steps, self.taken_over, unpushed, refused)

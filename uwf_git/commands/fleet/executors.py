@@ -2,9 +2,12 @@
 
 import importlib
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import Executor as FutureExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,9 +26,7 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
     """
     kind, _colon, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
-        # Not forked: this process has threads and connections.
-        context = multiprocessing.get_context("spawn")
-        return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
+        return _shut_down(_LocalExecutor(int(rest)))
     is_dask = kind in {"tcp", "tls"}
     try:
         host = urlsplit(address).hostname
@@ -50,6 +51,51 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
             address=address,
         )
     return open_dask(address)
+
+
+_AT_WORK = threading.Lock()
+"""A worker process holds it while a run is at work."""
+
+
+class _LocalExecutor(FutureExecutor):
+    """Processes of this machine: when one was killed, new ones take the place of all."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = self._open()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **_named: Any) -> "Future[Any]":
+        try:
+            return self._pool.submit(_run_here, function, *args)
+        except BrokenProcessPool:
+            self._pool = self._open()
+            return self._pool.submit(_run_here, function, *args)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 (as concurrent.futures has it)
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _open(self) -> ProcessPoolExecutor:
+        # Not forked: this process has threads and connections.
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._count, context, initializer=_end_with_driver)
+
+
+def _run_here(function: Callable[..., Any], *args: Any) -> Any:
+    with _AT_WORK:
+        return function(*args)
+
+
+def _end_with_driver() -> None:
+    """End this worker once the driver is gone and no run is at work: the pool does not."""
+
+    def wait() -> None:
+        driver = multiprocessing.parent_process()
+        if driver is not None:
+            driver.join()
+            with _AT_WORK:
+                os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

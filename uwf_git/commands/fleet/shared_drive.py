@@ -73,7 +73,6 @@ from uwf_git.store.threads.history import read_snapshot
 # thread, too.
 
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
-_NO_FORKS: Mapping[ThreadId, ThreadId] = {}
 
 
 class Project(NamedTuple):
@@ -103,13 +102,17 @@ class Project(NamedTuple):
     def _ref(self) -> str:
         return name_work(self.thread)
 
-    def prepare(
-        self, family: Iterable[ThreadId] = (), *, kept: Mapping[ThreadId, ThreadId] = _NO_FORKS
-    ) -> None:
+    def keep(self, thread: ThreadId, fork: ThreadId) -> None:
+        """Let the files that *thread* has here be those of *fork*, which keeps its steps."""
+        ours = os.path.isdir(self.workdir) and self._list(self.workdir).get(name_work(thread))
+        if ours:
+            self._git(self.workdir, "update-ref", name_work(fork), ours)
+            self._git(self.workdir, "update-ref", "-d", name_work(thread))
+
+    def prepare(self, family: Iterable[ThreadId] = ()) -> None:
         """Make the clone, and bring its files to where the thread stands at the project.
 
-        *family*: whose recorded files the clone is to have. *kept*: the forks of what threads did
-        here and the hub has otherwise.
+        *family*: whose recorded files the clone is to have.
         """
         with self._locked():
             # Each time: git makes whole what a kill has cut short.
@@ -138,10 +141,6 @@ class Project(NamedTuple):
                 self._git(part, "remote", "set-url", "origin", self.url)
                 os.rename(part, self.workdir)
             here = self._list(self.workdir)
-            for thread, fork in kept.items():
-                ours = here.pop(name_work(thread), "")
-                if ours:
-                    self._git(self.workdir, "update-ref", name_work(fork), ours)
             # If the last push failed, what was recorded here is the newest.
             for ref in shared:
                 if not self._is_ahead(ref, here.get(ref, ""), refs[ref]):
@@ -327,7 +326,7 @@ class SharedDrive:
             held = keeper.take(self._thread, over=share.over, on_look=self._on_look)
             taken.callback(keeper.release, held)
             self._held = held
-            kept = self._follow()
+            self._follow()
             if and_branches:
                 claims = list_claims(self._hub.look())
                 for branch in list(list_present_descendants(self._store, self._thread)):
@@ -335,7 +334,7 @@ class SharedDrive:
                         again = keeper.take(branch, on_look=lambda _refs: None)
                         taken.callback(keeper.release, again)
             if share.project is not None:
-                share.project.prepare(with_branches(self._store, [self._thread]), kept=kept)
+                share.project.prepare(with_branches(self._store, [self._thread]))
             self.push()
             try:
                 yield
@@ -489,6 +488,8 @@ class SharedDrive:
             request = ForkRequest(each.thread, at=each.local)
             fork = fork_thread(self._store, self._caller, request, thread=new_id())
             kept[each.thread] = fork.thread
+            if self._share.project is not None:
+                self._share.project.keep(each.thread, fork.thread)
         return kept
 
     def _join(self) -> bool:
