@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands.flows import (
@@ -25,14 +26,15 @@ from commands.world import World, replied
 
 from uwf_git.commands.receive import check_received
 from uwf_git.commands.ref_update import RefUpdate, Refusal
+from uwf_git.commands.remote import push
 from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.remote.push_plan import PushPlan, plan_push, with_branches
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
-from uwf_git.errors import Refused
+from uwf_git.errors import Conflict, Refused
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.remotes.remotes import add_remote
@@ -323,12 +325,43 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
     step(b, first)
     assert b.push().failure() is None
 
-    failure = site.push(at.thread).failure()
+    told = push_only(site, hub, f"threads/{at.thread}")
+    pushed = site.push(at.thread)
 
+    assert f"cannot be: the branch is at {b.world.tip(first)} here" in told[0].message
+    failure = pushed.failure()
     assert isinstance(failure, Refused)
     assert failure.code == "push-refused"
-    here = b.world.tip(first)
-    assert f"cannot be: the branch is at {here} here" in str(failure)
+    assert f"it has joined branch {first}" in str(failure)
+    assert [each.ref for each in pushed.pushed][:1] == [f"refs/archive/{second}"]
+    assert verify(open_store(str(hub)), []).troubles == ()
+
+
+def test_a_join_comes_with_its_branches_or_not_at_all(
+    site: Site, world: World, hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another end of a branch comes to a plain hub after the push has seen its refs."""
+    world.caller = world.caller._replace(environ=os.environ)
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    world.kill(first, reason="mine wins")
+    finish(world, second)
+    world.step(at.thread, plays)
+    before = world.store.refs.find(f"refs/uwf/remotes/origin/threads/{at.thread}")
+
+    def push_late(*words: Any, **named: Any) -> PushPlan:
+        monkeypatch.undo()
+        assert b.push().failure() is None
+        return plan_push(*words, **named)
+
+    monkeypatch.setattr(push, "plan_push", push_late)
+    failure = site.push().failure()
+
+    assert isinstance(failure, Conflict)
+    assert refs_of(hub)[f"threads/{at.thread}"] == before
     assert verify(open_store(str(hub)), []).troubles == ()
 
 

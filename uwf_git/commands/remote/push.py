@@ -4,7 +4,7 @@ Each ref is changed only from the value that the remote reported; what the remot
 store does not know is left alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -27,9 +27,9 @@ from uwf_git.commands.remote.push_plan import (
 )
 from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
-from uwf_git.model.names import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
-from uwf_git.store.objects.commit import Needed, list_new_objects
+from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (
@@ -54,6 +54,7 @@ from uwf_git.store.remotes.remotes import (
 from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
+from uwf_git.store.threads.history import read_snapshot, walk_history
 from uwf_git.store.tidy import unite_packs
 from uwf_git.surroundings import without_local_variables
 
@@ -107,7 +108,8 @@ class Pushed(NamedTuple):
                 f"{remote} refused {name_some(refs, most=_MOST_NAMED)}: {refusal.reason}"
                 + (f": {output}" if output else ""),
                 code="push-refused",
-                hint=f"check it with `uwf verify {refusal.unit.name}`; if it is sound, ask the "
+                hint=refusal.hint
+                or f"check it with `uwf verify {refusal.unit.name}`; if it is sound, ask the "
                 f"owner of {remote} what it accepts",
                 remote=remote,
                 refs=refs,
@@ -180,6 +182,7 @@ class _Push:
         self.store, self.remote, self.here = store, remote, here
         self.seen = read_shared(store, remote)
         self.damaged: dict[str, str] = {}
+        self._apart: list[UnitResult] = []
         self._connection = self._heard(connection)
         self._warnings: dict[str, None] = {}
         self._branches = BranchRules(Push(store, {}), store.objects)
@@ -199,6 +202,7 @@ class _Push:
         results = [each for each in results if each.unit.name not in self.damaged]
         taken = [each.unit for each in results if each.reason is None]
         refused = [each for each in results if each.reason is not None and not _is_race(each)]
+        refused += self._apart
         raced = [each.unit for each in results if each.reason is not None and _is_race(each)]
         left = [*plan.left, *map(_overtaken, raced)]
         there = {change.ref: change.after for unit in taken for change in unit.changes}
@@ -221,7 +225,8 @@ class _Push:
             nonlocal plan
             there = sort_refs(refs)[0]
             plan = plan_push(self.store.objects, self.here, there, seen=self.seen)
-            plan = PushPlan([each for each in plan.units if not self._is_given_up(each)], plan.left)
+            units = [each for each in plan.units if not self._is_given_up(each)]
+            plan = PushPlan(self._bind(units, there), plan.left)
             lost = [each for each in plan.left if each.standing == "damaged"]
             self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
             return self._collect(single_units(plan.units), refs)
@@ -237,6 +242,55 @@ class _Push:
                 update = RefUpdate(change.ref, None, change.after)
                 return self._branches.find_bad_branch(update, change.after) is not None
         return False
+
+    def _bind(self, units: Sequence[PushUnit], there: SharedRefs) -> list[PushUnit]:
+        """Let each thread go in one unit with the ends that it has joined, if they go.
+
+        Somebody else may give a branch another end there meanwhile; a join of this one would be
+        false. Where that has happened, the thread is refused.
+        """
+        into: dict[str, str] = {}
+        self._apart = []
+        for unit in units:
+            ends = dict(self._list_joined(unit))
+            false = next((each for each in ends.items() if not self._may_join(*each, there)), None)
+            if false is not None:
+                self._apart.append(_refuse_join(unit, *false))
+            else:
+                into |= {ARCHIVE + branch: unit.name for branch in ends}
+        left = set[str]()
+        for apart in self._apart:
+            name: str | None = apart.unit.name
+            while name is not None:
+                left.add(name)
+                name = into.get(name)
+        bound: dict[str, list[RefChange]] = {}
+        # Where a push is not atomic, the first change goes first: that of a branch.
+        for unit in sorted(units, key=lambda each: each.name not in into):
+            around = unit.name
+            while around in into:
+                around = into[around]
+            if unit.name not in left:
+                bound.setdefault(around, []).extend(unit.changes)
+        return [PushUnit(name, tuple(changes)) for name, changes in bound.items()]
+
+    def _may_join(self, branch: ThreadId, end: Oid, there: SharedRefs) -> bool:
+        known = there.find_tip(branch) or end
+        goes_on = branch not in there.archive and is_descendant(self.store.objects, end, known)
+        return known == end or goes_on
+
+    def _list_joined(self, unit: PushUnit) -> Iterator[tuple[ThreadId, Oid]]:
+        """Yield the branches that a thread has joined since the remote has it, and their ends."""
+        known = next((each.before for each in unit.changes if each.before), None)
+        tip = next((each.after for each in unit.changes if each.after), None)
+        if known is None or tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
+            return
+        with suppress(StoreDamaged):  # told when its objects are collected
+            for at in walk_history(self.store, tip):
+                if at.commit.oid == known:
+                    return
+                ends = at.commit.parents[1:] if at.record.event == "join" else ()
+                yield from ((read_snapshot(self.store, end).record.thread, end) for end in ends)
 
     def _send(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         """Send planned *units*; refuse those whose refs have moved at the remote since."""
@@ -271,6 +325,16 @@ class _Push:
             else:
                 changes.update((change.ref, change.after) for change in unit.changes)
         return Parcel(changes, list(needed))
+
+
+def _refuse_join(unit: PushUnit, branch: ThreadId, end: Oid) -> UnitResult:
+    thread = unit.name.rpartition("/")[2]
+    return UnitResult(
+        unit,
+        f"it has joined branch {branch} at {end}, and the branch is elsewhere there",
+        "",
+        f"`uwf thread fork {thread}` keeps it as another thread, which can be pushed",
+    )
 
 
 def _is_current(unit: PushUnit, refs: dict[str, Oid]) -> bool:

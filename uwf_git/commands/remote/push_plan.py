@@ -345,6 +345,7 @@ class UnitResult(NamedTuple):
     """Why it was refused; None if it was done."""
 
     output: str
+    hint: str = ""
 
 
 class SendUnits(Protocol):
