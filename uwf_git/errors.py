@@ -45,6 +45,10 @@ class UwfError(Exception):
         self.hint = hint
         self.facts = facts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy without ``__init__``, which takes other arguments in some subclasses."""
+        return type(self).__new__, (type(self), *self.args), vars(self)
+
 
 class Refused(UwfError):
     """The state does not allow the command, or its object does not exist."""

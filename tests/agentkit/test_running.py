@@ -116,8 +116,12 @@ def test_other_values_are_refused(context: MakeContext) -> None:
     def forgot(_context: AgentContext) -> None:
         return None
 
-    with pytest.raises(TypeError, match="str or an AgentResult, not NoneType"):
-        complete(forgot, context(), {})  # type: ignore[arg-type]  # what an author might do
+    async def later(_context: AgentContext) -> str:
+        return ""
+
+    for function, told in ((forgot, "NoneType"), (later, "coroutine")):
+        with pytest.raises(TypeError, match=f"str or an AgentResult, not {told}"):
+            complete(function, context(), {})  # type: ignore[arg-type]  # what an author might do
 
 
 def test_collector_waits_while_an_agent_works_and_no_longer() -> None:

@@ -5,6 +5,7 @@ The methods are found by introspection, and each of their parameters is given ea
 
 import inspect
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import is_dataclass, replace
 from functools import partial
 from itertools import islice
@@ -197,6 +198,15 @@ def test_message_names_the_argument_and_both_types(
 
     assert told in caught.value.message
     assert caught.value.hint == "`help(TaskRuntime.start)` describes its arguments"
+    assert vars(copy(caught.value)) == vars(caught.value)
+
+
+def test_clock_that_tells_no_time_is_named(store: str) -> None:
+    with pytest.raises(WrongArgument) as caught:
+        TaskRuntime(store, now_ms=lambda: -1).start(DEMO, "Do it.")
+
+    assert caught.value.message.startswith("TaskRuntime(now_ms=…): it returns whole milliseconds")
+    assert caught.value.hint == "`help(TaskRuntime)` describes its arguments"
 
 
 def test_annotations_are_there_to_be_checked() -> None:

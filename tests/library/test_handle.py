@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO
+from library.test_runtime import SPLITS
 from refusing import refuses
 
 from uwf_git import (
+    AgentContext,
     AgentFailed,
     BadUsage,
     Conflict,
@@ -100,6 +102,30 @@ def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> N
 
     assert seen == [("writer", 1, 1), ("checker", 2, 2)]
     assert [step.role for step in task.stream()] == ["writer", "checker", None]
+
+
+def test_stream_plays_no_branch_before_the_step_before_was_taken(store: str) -> None:
+    seen: list[str | None] = []
+
+    def play(context: AgentContext) -> dict[str, str]:
+        seen.append(context.current_role.name)
+        return {}
+
+    players = {"one": play, "two": play}
+    seen.extend(step.status for step in TaskRuntime(store, players=players).start(SPLITS).stream())
+
+    branches = ["one", "ready", "completed", "two", "ready", "completed"]
+    assert seen == ["split", *branches, "ready", "completed"]
+
+
+def test_player_that_waits_for_its_own_task_is_refused(store: str) -> None:
+    def wait(context: AgentContext) -> dict[str, str]:
+        runtime.task(context.thread_id).wait(20)
+        return {}
+
+    runtime = TaskRuntime(store, players={"writer": wait})
+    with pytest.raises(AgentFailed, match="waits for the agent that runs this command"):
+        runtime.start(DEMO, "Do it.").step()
 
 
 @pytest.mark.parametrize("reason", ["", " \n\t"])

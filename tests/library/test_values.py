@@ -1,5 +1,6 @@
 import json
 import os
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,9 @@ def test_run_that_an_agent_stops_has_the_failure(
     assert (run.stopped, run.status, run.steps) == ("failed", "failed", 0)
     assert run.failure is not None
     assert run.failure.message == "writer failed (agent): exit status 7: no"
+    # As a pool of processes gives it back.
+    again = pickle.loads(pickle.dumps(run)).failure
+    assert (type(again), vars(again)) == (type(run.failure), vars(run.failure))
 
 
 @pytest.fixture
@@ -193,6 +197,12 @@ def test_handles_of_one_task_are_alike(runtime: TaskRuntime, task: TaskHandle) -
     assert len({task, again, other}) == 2
     assert repr(task) == f"<TaskHandle {task.task_id}>"
     assert repr(runtime) == f"<TaskRuntime {runtime.path}>"
+
+
+def test_documents_are_plain_json(task: TaskHandle) -> None:
+    documents = [task.query().document, *(event.document for event in task.events())]
+
+    assert json.loads(json.dumps(documents)) == documents
 
 
 def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:

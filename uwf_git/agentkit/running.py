@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, Any
@@ -99,12 +99,15 @@ def complete(
         # Before the function, which may record another one.
         write_prompt(step_dir, assemble_prompt(context))
     with _noted_failure(step_dir):
-        answer = function(context)
+        answer: object = function(context)
     if isinstance(answer, AgentResult):
         return answer
     if isinstance(answer, str):
         said = AdapterQuestion(prompt="", environ=environ)
         return find_result(_Said(answer), context, said, reads_step=False)
+    if isinstance(answer, Coroutine):
+        # Else Python warns of it after the error, in the line that is read as the reason.
+        answer.close()
     raise TypeError(f"an agent returns a str or an AgentResult, not {type(answer).__name__}")
 
 

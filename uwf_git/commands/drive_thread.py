@@ -85,7 +85,7 @@ class DriveRequest(NamedTuple):
     is_branch: bool = False
 
     is_over: Callable[[], bool] = lambda: False
-    """Of a branch: begin no more steps."""
+    """Begin no more steps."""
 
     may_do_nothing: bool = False
     """Return also why not even one step can be taken; if False, that is an error."""
@@ -405,8 +405,6 @@ class Drive:
 # A worker drives one thread until that stops; whether it split, ended or failed decides here what
 # comes next. Workers are threads of Python: what they wait for is agents.
 
-_TICK_S = 0.05
-
 # Why a drive ends, if branches stop for several reasons.
 _GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed")
 
@@ -450,7 +448,7 @@ class _BranchDrive:
         if drive.is_at_max_steps():
             return drive.stop("max-steps")
         if self._is_idle:
-            drive.request.sleep(_TICK_S)
+            drive.request.sleep(_COLLISION_S)
         return None
 
     def _run_all(self) -> None:
@@ -595,7 +593,8 @@ class _BranchDrive:
         drive, most = self._drive, self._drive.request.max_steps
         with self._one_at_a_time:
             under_way = len(self._at_work - {thread})
-            if most is not None and drive.steps + drive.stopped_turns + under_way >= most:
+            is_full = most is not None and drive.steps + drive.stopped_turns + under_way >= most
+            if is_full or drive.request.is_over():
                 return False
             left = find_steps_left(drive.store, drive.thread) if under_way else None
             if left is not None and under_way >= left:

@@ -226,9 +226,13 @@ class TaskHandle:
         """
         while True:
             taken: list[TaskStep] = []
-            run = self.run(until=until, agent=agent, max_steps=1, on_step=taken.append)
+            is_over = partial(bool, taken)
+            with self._stepping(agent) as (store, step):
+                asked = DriveRequest(step, 1, until, may_do_nothing=True, is_over=is_over)
+                watcher = build_watcher(self._place, store, taken.append)
+                driven = drive_thread(store, self._place.caller, asked, watcher=watcher)
             yield from taken
-            if run.stopped != "max-steps" or not taken:
+            if driven.stopped != "max-steps" or not taken:
                 return
 
     def run_in_background(
@@ -459,7 +463,7 @@ class TaskHandle:
 
     @contextmanager
     def _stepping(
-        self, agent: AgentsByRole | str | None, jobs: int, *, trust: bool
+        self, agent: AgentsByRole | str | None, jobs: int = 4, *, trust: bool = False
     ) -> Iterator[tuple[Store, StepRequest]]:
         choice = Choice(to_agent_words(agent), self._place.agent, trust)
         player = RolePlayer(self._place.players, self._place.now_ms, self._place.memory)

@@ -4,12 +4,12 @@ A thread binds such a role to `python:NAME`, which is no program: a process with
 refuses the turn. A function cannot be ended from outside: pause and kill wait until it returns.
 """
 
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from traceback import TracebackException
 from typing import Any, Protocol
 
-from uwf_git.agents.command_line import AgentReply
+from uwf_git.agents.command_line import AgentReply, on_one_line
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import Secrets, mask_played
 from uwf_git.commands.inspect.context import build_context
@@ -129,10 +129,13 @@ def _call(
         # The task's own steps are read when the function accesses them: no fault of the function.
         raise
     except UwfError as failure:
-        error, hint = {"kind": failure.code, "message": failure.message}, failure.hint
-    except (Exception, SystemExit) as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)
-        message = " ".join(f"{type(failure).__name__}: {failure}".split())
-        error, trace = {"kind": "raised", "message": message}, traceback.format_exc()
+        message, hint = on_one_line(str(failure.message)), failure.hint
+        error = {"kind": failure.code, "message": message}
+    except BaseException as failure:  # noqa: BLE001 (any exception of a player is recorded as a failed attempt)
+        # Its text is there even if the exception has none: `str` may raise as well.
+        told = TracebackException.from_exception(failure)
+        message = on_one_line(f"{type(failure).__name__}: {told}")
+        error, trace = {"kind": "raised", "message": message}, "".join(told.format())
     debug("SZ7GSZ89", "function played", role=turn.role, error=error)
     played = Played(
         reply,

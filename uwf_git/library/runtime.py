@@ -266,8 +266,7 @@ class TaskRuntime:
         jobs: int = 4,
     ) -> TaskRun:
         """Take steps of a task until there is a reason to stop; see ``TaskHandle.run``."""
-        task = self.task(task_id)
-        return task.run(until=until, max_steps=max_steps, on_step=on_step, jobs=jobs)
+        return self.task(task_id).run(until=until, max_steps=max_steps, on_step=on_step, jobs=jobs)
 
     def run_all(
         self, tasks: Iterable[TaskHandle], *, jobs: int = 8, on_step: OnStep | None = None

@@ -57,11 +57,7 @@ def _write_settings(role: str, settings: Mapping[str, Any]) -> str:
 
 def new_agents(place: Place) -> tuple[str | None, dict[str, str]]:
     """Return who plays roles that a task gets later: the default agent, and each function."""
-    return place.agent, _list_players(place)
-
-
-def _list_players(place: Place) -> dict[str, str]:
-    return {name: FUNCTION + name for name in place.players}
+    return place.agent, {name: FUNCTION + name for name in place.players}
 
 
 def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
@@ -70,8 +66,7 @@ def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
         return ()
     found = find_workflow(place.open(), workflow, cwd=place.cwd)
     roles = find_played(found.workflow, found.closure).roles
-    agents = _list_players(place)
-    return tuple(f"{role}={agents[role]}" for role in roles if role in agents)
+    return tuple(f"{role}={FUNCTION}{role}" for role in roles if role in place.players)
 
 
 # The limits of a task under their Python names; model/limits.py counts.
@@ -174,8 +169,7 @@ def read_source(given: AppendedSource, cwd: str) -> SourceText:
 
 def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:
     """Return the name or hash of *workflow*; register it first unless it is one."""
-    source = find_source(workflow, place.cwd)
-    if source is None:
+    if find_source(workflow, place.cwd) is None:
         return str(workflow)
     return put_source(place, workflow, workdir=workdir).workflow
 

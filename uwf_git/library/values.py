@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from uwf_git.commands.after import follow_up
@@ -29,7 +28,7 @@ from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, TASK_WORDS, Status, ThreadState
-from uwf_git.model.workflow import START
+from uwf_git.model.workflow import START, freeze
 from uwf_git.store.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
@@ -153,7 +152,7 @@ def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:
     def read() -> int:
         now: object = now_ms()
         if not isinstance(now, int) or isinstance(now, bool) or not 0 <= now < _LAST_MS:
-            raise WrongArgument("now_ms()", "it returns milliseconds since 1970, a whole number")
+            raise WrongArgument("TaskRuntime(now_ms=…)", "it returns whole milliseconds since 1970")
         return now
 
     return read
@@ -341,7 +340,7 @@ def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
         usage=present.usage,
         _present=present,
-        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment).document)),
+        _read_document=cache(lambda: freeze(view_moment(place.open(), moment).document)),
     )
 
 
@@ -568,5 +567,5 @@ def _build_event(event: dict[str, Any]) -> TaskEvent:
         parent_task_id=event.get("parentTaskId"),
         timestamp=event["timestamp"],
         payload=event["payload"],
-        document=MappingProxyType(event),
+        document=freeze(event),
     )

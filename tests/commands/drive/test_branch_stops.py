@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -124,7 +125,8 @@ def wait(world: World) -> Waits:
 def test_driven_or_stepped_thread_is_waited_for(lock: Any, world: World, wait: Waits) -> None:
     thread = world.begun()
     held = lock(world.store, thread, since_ms=0)
-    held.__enter__()
+    with ThreadPoolExecutor(1) as other:
+        other.submit(held.__enter__).result()
 
     def end() -> None:
         if len(wait.slept) == 30:

@@ -541,34 +541,29 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
     }
 
 
-# Whether this process belongs to an agent that a thread waits for.
+# Whether the caller is an agent that a thread waits for: its process, or a function of this one.
 #
-# Such a process can never see the end of that thread's work: the thread waits for the process
-# itself.
+# It can never see the end of that thread's work.
 
 THREAD_VARIABLE = "UWF_THREAD_ID"
 
 
-def _inside_thread(thread: ThreadId) -> Refused:
-    return Refused(
-        f"thread {thread} waits for the agent that runs this command, so its work cannot end "
-        "before this command does",
-        code="inside-thread",
-        hint="end the agent with its result, and wait outside of it",
-        thread=thread,
-    )
-
-
 def refuse_inside(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
-    """Check that *thread* does not wait for this process, which has the environment *environ*."""
+    """Check that *thread* does not wait for the caller, whose environment is *environ*."""
     own = environ.get(THREAD_VARIABLE)
-    if own == thread and is_at_work(store, thread):
-        raise _inside_thread(thread)
+    is_own = own == thread and is_at_work(store, thread)
     # Without the variable it is no agent: a program may run threads and wait for them.
-    if own and (
-        _is_ancestor(find_holder(store, thread)) or _is_ancestor(find_driver(store, thread))
-    ):
-        raise _inside_thread(thread)
+    is_below = own and any(
+        map(_is_ancestor, (find_holder(store, thread), find_driver(store, thread)))
+    )
+    if is_own or is_below or is_held_here(store, thread):
+        raise Refused(
+            f"thread {thread} waits for the agent that runs this command, so its work cannot end "
+            "before this command does",
+            code="inside-thread",
+            hint="end the agent with its result, and wait outside of it",
+            thread=thread,
+        )
 
 
 def _is_ancestor(holder: dict[str, Any] | None) -> bool:
