@@ -145,14 +145,6 @@ def test_each_failed_try_says_why() -> None:
     assert list_failures(state(Story().planned())) == []
 
 
-def test_story_may_be_read_in_parts() -> None:
-    told = Story().planned().plan().crash("executor").add("poke").plan().told
-
-    for cut in range(len(told)):
-        whole = build_state_document(fold_story(told), WHERE)
-        assert build_state_document(fold_story(told[cut:], fold_story(told[:cut])), WHERE) == whole
-
-
 def test_state_document() -> None:
     story = Story("做一个网站").planned().crash("executor")
     story.add("pause", "paused", paused_from="ready", max_retries=5)
@@ -187,6 +179,10 @@ EXTRA = PlanFile("docs/plans/002-c.md", 2, "c")
         (
             Story().planned().add("kill", "killed"),
             {0: "failed", 1: "pending", 2: "pending"},
+        ),
+        (
+            Story().planned().add("wait", "waiting", role="verifier"),
+            {0: "executing", 1: "pending", 2: "pending"},
         ),
         (
             Story().planned().plan().plan().add("end", "completed"),
@@ -245,11 +241,12 @@ def test_log_of_somebody_stays_as_it_is(tmp_path: Path) -> None:
     log.parent.mkdir(parents=True)
     log.write_bytes(b"\xef\xbb\xbfmine\r\n\xff")
 
-    (written,) = write_session_log(str(tmp_path), Story().step("planner").told)
+    write_session_log(str(tmp_path), Story().step("planner").told)
 
-    assert written == str(log)
+    first = log.stat()
     assert log.read_bytes().startswith(b"\xef\xbb\xbfmine\r\n\xff\n\n## 14:32:07 planning\n")
-    assert write_session_log(str(tmp_path), Story().step("planner").told) == []
+    write_session_log(str(tmp_path), Story().step("planner").told)
+    assert log.stat().st_ino == first.st_ino
 
 
 def test_log_behind_a_link_is_left_alone(tmp_path: Path) -> None:
@@ -259,8 +256,8 @@ def test_log_behind_a_link_is_left_alone(tmp_path: Path) -> None:
     (project / "docs/memory").symlink_to(elsewhere)
     (project / DAY).symlink_to(elsewhere / "x")
 
-    assert write_session_log(str(project), Story().told) == []
-    assert write_session_log(str(project), Story().told, memory_dir=".") == []
+    write_session_log(str(project), Story().told)
+    write_session_log(str(project), Story().told, memory_dir=".")
     assert list(elsewhere.iterdir()) == []
 
 

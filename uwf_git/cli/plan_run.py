@@ -388,10 +388,14 @@ class PlanDriver:
 
     def _find_attendance(self, watch: StopWatch | None) -> Callable[[Player], Player]:
         """Return what *watch* makes of a player; the plugin is written for it."""
-        hook = find_hook(self._workdir, self._settings.plugin_dir)
         state_file = os.path.join(self._workdir, self._settings.state_file)
-        write_plugin(hook, installed_version(), state_file=state_file)
-        script = hook.script if self._settings.hooks else None
+
+        def write() -> str | None:
+            hook = find_hook(self._workdir, self._settings.plugin_dir)
+            write_plugin(hook, installed_version(), state_file=state_file)
+            return hook.script if self._settings.hooks else None
+
+        script = write()
 
         def attend(play: Player) -> Player:
             if watch is not None:
@@ -401,6 +405,9 @@ class PlanDriver:
                 # Not before: until a turn is played here, another process may drive.
                 self._listens = _NOWHERE if watch is None else watch.where
                 self.update()
+                # An agent may have removed it, or put something in its place.
+                with suppress(OSError, Refused):
+                    write()
                 return play(turn)
 
             return play_here

@@ -130,28 +130,27 @@ def hold_plans(store: Store) -> AbstractContextManager[object]:
 
 
 class Views:
-    """The views of one thread, kept up by its driver; the first update writes what was missed."""
+    """The views of one thread, kept up by its driver; each update writes what is missing."""
 
     def __init__(self, store: Store, workdir: str, settings: PlanSettings = DEFAULTS) -> None:
         self._store, self._workdir, self._settings = store, workdir, settings
-        self._seen: str | None = None
         self.state: PlanState = IDLE
         """Where the thread stood at the last update."""
 
-    def update(self, tip: Oid, where: Mapping[str, Any]) -> PlanState:
-        """Bring both up to the commit *tip*, and return where the thread stands.
+    def update(self, tip: Oid, where: Mapping[str, Any]) -> None:
+        """Bring both up to the commit *tip*.
 
         *where* tells the state file who drives, and where that listens (phases.py).
         """
-        story = read_story(self._store, tip, after=self._seen)
-        state = fold_story(story, self.state)
+        story = read_story(self._store, tip)
+        # Known even where nothing can be written.
+        self.state = fold_story(story)
+        if not os.path.isdir(self._workdir):
+            # Renamed meanwhile: nothing is to come back under the old name.
+            return
         # The hook asks the state file whether to speak at all, so it comes first.
-        write_state(self._workdir, state, where, state_file=self._settings.state_file)
-        write_session_log(
-            self._workdir, story, state=self.state, memory_dir=self._settings.memory_dir
-        )
-        self.state, self._seen = state, str(tip)
-        return state
+        write_state(self._workdir, self.state, where, state_file=self._settings.state_file)
+        write_session_log(self._workdir, story, memory_dir=self._settings.memory_dir)
 
 
 def find_where(

@@ -25,7 +25,6 @@ from uwf_git.plan.project_files import (
     keep_out_of_git,
     read_whole,
     replace_if_changed,
-    replace_whole,
     resolve_inside,
 )
 from uwf_git.store.store import Store
@@ -153,8 +152,9 @@ class PlanState(NamedTuple):
 IDLE = PlanState()
 
 
-def fold_story(story: Iterable[Happened], state: PlanState = IDLE) -> PlanState:
-    """Return where the thread stands after *story*, oldest first, that goes on from *state*."""
+def fold_story(story: Iterable[Happened]) -> PlanState:
+    """Return where the thread stands after *story*, oldest first."""
+    state = IDLE
     for happened in story:
         state = advance(state, happened)
     return state
@@ -267,7 +267,7 @@ def _word_of(state: PlanState, place: int) -> PlanWord:
         return "completed"
     if place > state.done or state.phase == "planning":
         return "pending"
-    return "failed" if state.phase in {"waiting_human", "failed"} else "executing"
+    return "failed" if state.status in {"failed", "killed"} else "executing"
 
 
 # The state file, for the stop hook and for people.
@@ -327,12 +327,13 @@ def read_state(workdir: str, *, state_file: str = STATE_FILE) -> dict[str, Any]:
 
 
 def render_entries(
-    story: Iterable[Happened], *, state: PlanState = IDLE, zone: tzinfo | None = None
+    story: Iterable[Happened], *, zone: tzinfo | None = None
 ) -> dict[str, dict[str, str]]:
     """Return the entries of a *story*, oldest first, by file name and then by commit.
 
-    The story goes on from *state*. Days and times are in *zone*, by default this machine's.
+    Days and times are in *zone*, by default this machine's.
     """
+    state = IDLE
     days: dict[str, dict[str, str]] = {}
     for happened in story:
         after = advance(state, happened)
@@ -361,28 +362,14 @@ def add_entries(content: bytes, name: str, entries: Mapping[str, str]) -> bytes:
 
 
 def write_session_log(
-    workdir: str,
-    story: Iterable[Happened],
-    *,
-    state: PlanState = IDLE,
-    memory_dir: str = MEMORY_DIR,
-) -> list[str]:
-    """Add missing entries of a *story* to the logs in *memory_dir*; return the files that changed.
-
-    The story goes on from *state*. A log behind a link is left alone.
-    """
-    written = []
-    for name, entries in render_entries(story, state=state).items():
+    workdir: str, story: Iterable[Happened], *, memory_dir: str = MEMORY_DIR
+) -> None:
+    """Add missing entries of a *story* to the logs in *memory_dir*, but to none behind a link."""
+    for name, entries in render_entries(story).items():
         inside = resolve_inside(workdir, os.path.join(memory_dir, name))
         path = os.path.join(workdir, inside or "")
-        if inside is None or os.path.islink(path):
-            continue
-        before = read_whole(path) or b""
-        after = add_entries(before, name, entries)
-        if after != before:
-            replace_whole(path, after)
-            written.append(path)
-    return written
+        if inside is not None and not os.path.islink(path):
+            replace_if_changed(path, add_entries(read_whole(path) or b"", name, entries))
 
 
 def _head(state: PlanState, after: PlanState, happened: Happened) -> str:
@@ -450,14 +437,9 @@ STOP_NOTICE = "stop-notice"
 """The type of the events in a trace that hold the stop notices which came meanwhile."""
 
 
-def read_story(store: Store, tip: Oid, *, after: str | None = None) -> list[Happened]:
-    """Return what has happened to a thread after the commit *after* up to *tip*, oldest first."""
-    story = []
-    for snapshot in walk_history(store, tip, through_forks=True):
-        if snapshot.commit.oid == after:
-            break
-        story.append(_tell(snapshot))
-    return story[::-1]
+def read_story(store: Store, tip: Oid) -> list[Happened]:
+    """Return what has happened to a thread up to *tip*, oldest first."""
+    return [_tell(each) for each in walk_history(store, tip, through_forks=True)][::-1]
 
 
 def _tell(snapshot: Snapshot) -> Happened:

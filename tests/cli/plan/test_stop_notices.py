@@ -23,6 +23,7 @@ planner) echo "# Do it." > docs/plans/000-做.md; claim=docs/plans/000-做.md ;;
 executor) date > made; claim=made ;;
 *)
   $hook < /dev/null
+  rm -r .plugins # As `git clean -fdx` does.
   printf '{"content": "", "meta": {"verified": true, "checks": [], "issues": [], "suggestion": ""}}'
   exit ;;
 esac

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commands.step.test_ending import edits, files_of, user_state
-from commands.worktree.project import PAIR, Git, begin_project, children
+from commands.worktree.project import PAIR, Git, begin_project, children, commit_all
 from commands.world import World, read_thread, says
 from conftest import Draws
 from refusing import refuses
@@ -91,6 +91,51 @@ def test_the_files_of_an_ended_thread_that_wrote_no_byte_are_there(world: World,
     world.step(thread, edits(lambda place: (place / "notes").unlink()))
     world.kill(thread)
     assert changed(world, thread, "1") == ["notes +0 -1"]
+
+
+def test_failed_attempts_are_of_their_step_and_of_no_other(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    (world.place / "mine").write_text("the user's\n")
+    world.fail(thread, edits(lambda place: (place / "notes").unlink(), fails=True))
+    world.retry(thread)
+    world.fail(thread, edits(lambda place: (place / "wrong").write_text("x\n"), fails=True))
+    failed = world.tip(thread)
+    world.retry(thread)
+    world.step(thread, says({"ok": False}))
+    assert changed(world, thread, "2") == ["notes +0 -1", "wrong +1 -0"]
+    assert changed(world, thread, failed) == ["wrong +1 -0"]
+    fork = world.fork(thread, failed)
+    world.step(fork, edits(lambda place: (place / "new").unlink()))
+    assert changed(world, fork, "2") == ["new +0 -1"]
+    poke_with_files(world.store, world.caller, thread)
+    assert read_all(world.place).keys() == {".gitignore", "mine", "new", "notes", "part/deep"}
+
+
+def test_what_was_given_up_is_of_no_later_step(world: World, git: Git) -> None:
+    begin_project(world, git)
+    given_up = "{type: sequential, onError: continue, nodes: [{type: agent, agentId: one}]}"
+    nodes = f"[{given_up}, {{type: agent, agentId: two}}]"
+    thread = world.begun(f"name: some\nroot: {{type: sequential, nodes: {nodes}}}\n")
+    world.fail(thread, edits(lambda place: (place / "wrong").write_text("x\n"), fails=True))
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    assert changed(world, thread, "1") == ["new +1 -0"]
+
+
+def test_a_submodule_that_stays_is_told(world: World, git: Git) -> None:
+    begin_project(world, git)
+    git("init", "--quiet", "lib", cwd=world.place)
+    inner = world.place / "lib"
+    git("commit", "--quiet", "--allow-empty", "-m", "one", cwd=inner)
+    git("submodule", "--quiet", "add", "./lib", cwd=world.place)
+    commit_all(world.place, git)
+    thread = world.begun()
+    more = ("commit", "--quiet", "--allow-empty", "-m", "two")
+    world.step(thread, edits(lambda _place: git(*more, cwd=inner)))
+    assert changed(world, thread, "1") == ["lib +1 -1"]
+    restored = restore_files(world.store, world.caller, thread, "1", is_before=True)
+    assert view_files(restored)["leftOut"] == ["lib: git left it as it is"]
 
 
 def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread: ThreadId) -> None:

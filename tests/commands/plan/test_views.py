@@ -52,9 +52,9 @@ def test_no_entry_is_missing_or_there_twice(
     for drive in drives(commits, size):
         views = Views(store, str(tmp_path))
         for commit in drive[:-1] if loses and drive[-1] != commits[-1] else drive:
-            state = views.update(commit, WHERE)
+            views.update(commit, WHERE)
             told = json.loads((tmp_path / STATE_FILE).read_text(encoding="utf-8"))
-            assert (told["phase"], told["retryCount"]) == (state.phase, state.tries)
+            assert (told["phase"], told["retryCount"]) == (views.state.phase, views.state.tries)
 
     logs = [sorted((place / "docs/memory").iterdir()) for place in (tmp_path, alone)]
     assert [[log.name, log.read_text()] for log in logs[0]] == [
@@ -95,12 +95,13 @@ def test_update_that_fails_is_made_up_for(driven: tuple[Store, list[Oid]], tmp_p
     views = Views(store, str(tmp_path))
     (tmp_path / "docs").write_text("in the way")
     with pytest.raises(OSError, match="docs"):
-        views.update(commits[3], WHERE)
+        views.update(commits[-1], WHERE)
+    assert views.state.phase == "completed"
     (tmp_path / "docs").unlink()
 
-    state = views.update(commits[-1], WHERE)
-
-    (log,) = (tmp_path / "docs/memory").iterdir()
-    assert log.read_text(encoding="utf-8").count("\ncommit ") == len(commits)
-    assert state.phase == "completed"
-    assert views.update(commits[-1], WHERE) == state
+    for _ in range(2):
+        views.update(commits[-1], WHERE)
+        (log,) = (tmp_path / "docs/memory").iterdir()
+        assert log.read_text(encoding="utf-8").count("\ncommit ") == len(commits)
+        # A log that an agent removes comes back whole.
+        log.unlink()

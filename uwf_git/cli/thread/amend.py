@@ -202,6 +202,8 @@ def poke_command(
         undo = f"uwf thread restore {at.thread} {at.before}"
         place = visible_line(at.chain.worktree)
         note(f"the files in {place} are as before that step; `{undo}` undoes it")
+        for each in at.unlike:
+            note(f"not as it was: {each}")
     else:
         poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
     if no_step:

@@ -32,7 +32,9 @@ from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
+from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
+from uwf_git.model.text import visible_line
 from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store
@@ -64,6 +66,8 @@ class FilesAt(NamedTuple):
     before: str
     after: str
     chain: Chain
+    unlike: tuple[str, ...] = ()
+    """What a restore could not make as it was."""
 
 
 def find_files(
@@ -127,9 +131,7 @@ def _find_range(
     if point is not None and place < 0:
         # Work that was kept beside the thread.
         commits, place = list(walk_history(store, point.commit.oid, through_forks=True)), 0
-    ranges = [
-        (n, each.record.files.split("..")) for n, each in enumerate(commits) if each.record.files
-    ]
+    ranges = [each.record.files.split("..") for each in commits if each.record.files]
     if not ranges:
         raise _no_files(
             head.thread,
@@ -137,17 +139,31 @@ def _find_range(
             f"`uwf thread show {head.thread} --full` has its steps",
         )
     if point is None:
-        return None, ranges[-1][1][0], ranges[0][1][1]
-    number = point.record.depth
-    own = [each for n, each in ranges if n == place]
-    if own:
-        before, after = own[0]
-        return number, before, after
-    # A step that changed nothing has the files of then, which the user may have edited before.
-    made = {each.after: each.commit for each in reversed(chain.read_log())}
-    then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
-    left = next(then, ranges[-1][1][0])
-    return number, left, left
+        return None, ranges[-1][0], ranges[0][1]
+    turn = [
+        each.record.files.split("..") for each in _walk_turn(commits[place:]) if each.record.files
+    ]
+    if point.record.files:
+        after = turn[0][1]
+    else:
+        # Who changed nothing left the files of then, which the user may have edited before.
+        made = {each.after: each.commit for each in reversed(chain.read_log())}
+        then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
+        after = next(then, ranges[-1][0])
+    return point.record.depth, turn[-1][0] if turn else after, after
+
+
+def _walk_turn(commits: list[Snapshot]) -> Iterator[Snapshot]:
+    """Yield the first of *commits*, newest first, and the failed attempts of a step before it."""
+    first = commits[0].record
+    yield commits[0]
+    for each in commits[1:] if first.event in STEPS else ():
+        record = each.record
+        if record.thread != first.thread or record.event in {*STEPS, "poke"}:
+            return
+        # A place that was given up, or changed rules, had another turn.
+        if (record.role, record.at) == (first.role, first.at):
+            yield each
 
 
 def _no_files(thread: ThreadId, problem: str, hint: str) -> Refused:
@@ -175,7 +191,7 @@ def view_files(found: FilesAt) -> dict[str, Any]:
             {"path": path, "added": _count(added), "removed": _count(removed)}
             for added, removed, path in rows
         ],
-        "leftOut": [] if tip is None else list(tip.left_out),
+        "leftOut": [*(() if tip is None else tip.left_out), *found.unlike],
     }
 
 
@@ -372,7 +388,10 @@ def _bring(
             path=chain.worktree,
             undo=undo,
         ) from error
-    return FilesAt(thread, None, undo, record(f"restored the {told}"), chain)
+    brought = record(f"restored the {told}")
+    unlike = chain.git.ask("diff-tree", "-r", "--name-only", "-z", target, brought).split("\0")
+    left = tuple(f"{visible_line(each)}: git left it as it is" for each in unlike if each)
+    return FilesAt(thread, None, undo, brought, chain, left)
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
