@@ -203,8 +203,23 @@ def test_command_plays_once_it_is_trusted(world: World) -> None:
         check_agents(here, found, words)
     trust_agents(world.store, [{"command": "./elsewhere"}], world.caller.cwd)
     check_agents(here, found, words)
-    with refuses("not-started-here", match="role writer: it has no agent"):
+    with refuses("not-started-here", match="role writer: it has no agent") as refused:
         check_agents(here._replace(agent=None), found, words)
+    assert "`uwf config set agent CMD`" in str(refused.value.hint)
+
+
+def test_check_is_trusted_before_a_thread_is_made(world: World) -> None:
+    world.put(DEMO.replace("systemPrompt: Check.", "checks: [./look]"))
+    assert world.store.trust_file is not None
+    os.unlink(world.store.trust_file)
+    found = find_startable(world.store, "demo")
+    here = Here(world.store, world.caller.cwd, "my-agent")
+
+    with refuses("not-started-here", match="role checker: its check ./look is not trusted here"):
+        check_agents(here, found)
+    check_agents(here, found, ("checker=human",))
+    trust_agents(world.store, [{"command": "./look"}], world.caller.cwd)
+    check_agents(here, found)
 
 
 # Threads that an agent started: depth and parentThread of seed 001.

@@ -37,7 +37,7 @@ from uwf_git.model.event_folds import Cause, build_start, describe_start
 from uwf_git.model.event_rules import STEPS, begin_thread
 from uwf_git.model.names import NodeHash, Oid, ThreadId, fold, is_oid, is_thread_id
 from uwf_git.model.node import Node
-from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.model.workflow import Workflow, describe_check, parse_role, parse_workflow
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, find_head, get_head, resolve_thread
@@ -288,24 +288,37 @@ def name_agent(agent: Agent) -> str:
 def check_agents(
     here: Here, found: FoundWorkflow, words: tuple[str, ...] = (), *, is_driven: bool = True
 ) -> None:
-    """Check that the agent of each role may run here; if it *is_driven*, that each role has one."""
+    """Check that the agents and checks of all roles may run here.
+
+    If it *is_driven*, each role needs an agent.
+    """
     played = find_played(found.workflow, found.closure)
     bound = bind_roles(here.store, played, typed=words, default=here.agent, directory=here.cwd)
     own = find_agents(here, here.cwd).values()
     name = found.workflow.name
-    problems = {
-        role: find_agent_problem(here, agent, name, own) for role, agent in bound.agents.items()
+    nodes = {node.hash: node for node in found.closure}
+    wrong = {
+        role: f"its check {command} is not trusted here"
+        for role, agent in bound.agents.items()
+        # What a person answers is not checked.
+        if agent["command"] != PERSON
+        for command in parse_role(nodes[played.roles[role]]).checks
+        if not may_run(here.store, describe_check(command), workflow=name, workdir=here.cwd)
+    }
+    wrong |= {
+        role: problem
+        for role, agent in bound.agents.items()
+        if (problem := find_agent_problem(here, agent, name, own)) is not None
     }
     if is_driven:
-        problems |= {role: "it has no agent" for role in played.roles if role not in bound.agents}
-    wrong = {role: problem for role, problem in problems.items() if problem is not None}
+        wrong |= {role: "it has no agent" for role in played.roles if role not in bound.agents}
     if wrong:
         told = "; ".join(f"role {role}: {problem}" for role, problem in wrong.items())
         raise Refused(
             f"no thread was made: {told}",
             code="not-started-here",
-            hint="choose an agent for each of these roles; a command that you have read and that "
-            f"may run here is trusted by `uwf agent trust --workflow {name}`",
+            hint="roles without an agent: `uwf config set agent CMD`; commands that you have read "
+            f"and that may run here: `uwf agent trust --workflow {name}`",
             roles=[*wrong],
             details=[
                 {"pointer": f"/agents/{role}", "message": problem}

@@ -6,18 +6,20 @@ from typing import Any
 import pytest
 from commands.flows import CHECKS, split_checks
 from commands.turns import script
-from commands.world import DEMO, World
+from commands.world import DEMO, World, says
 from store.small_packs import lose
 
 from uwf_git.commands import background
 from uwf_git.commands.background import DriverRequest
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.mcp import workflows
 from uwf_git.commands.mcp.server import McpServer
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.commands.start import StartRequest
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import list_threads
+from uwf_git.store.threads.local_files import lock_drive
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -96,6 +98,32 @@ def test_what_is_answered_before_a_wrong_answer_goes_on(
     assert "code" in refused
     assert list(ask(server, "tasks/get", taskId=split.thread)["inputRequests"]) == [wrong]
     assert driven == [split.thread]
+
+
+def test_person_is_shown_what_is_to_be_approved(world: World, server: McpServer) -> None:
+    world.put()
+    thread = world.start(prompt="x" * 300_000)
+    world.step(thread, says({"text": "a"}, "1. Delete the database."))
+    world.step(thread, command="human")
+
+    (asked,) = ask(server, "tasks/get", taskId=thread)["inputRequests"].values()
+    waits = json.loads(call(server, "wait_thread", thread_id=thread)["content"][0]["text"])
+    for message in (asked["params"]["message"], *waits["waitsForPerson"]):
+        assert "Check.\n\nThe task: xxx" in message
+        assert "xxx\n[… `uwf thread read` shows all of it]\n\nLast, writer: {" in message
+        assert "}\n\n1. Delete the database." in message
+        assert len(message) < 10_000
+
+
+def test_threads_that_are_left_out_are_told_of(
+    world: World, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflows, "_MOST_THREADS", 1)
+    first, newest = world.begun(), world.begun()
+    told = json.loads(call(server, "list_threads")["content"][0]["text"])
+    assert (told[0]["thread"], told[1][:17]) == (newest, "only the newest 1")
+    world.kill(first)
+    assert len(json.loads(call(server, "list_threads", status="ready")["content"][0]["text"])) == 1
 
 
 def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> None:
@@ -189,6 +217,16 @@ def test_thread_is_paused_and_cancelled_and_nothing_else_is_done(
         told = call(server, "steer_thread", thread_id=thread, action=action, reason="enough")
         assert json.loads(told["content"][0]["text"])["status"] == status
         assert world.snapshot(thread).body == "enough"
+
+
+def test_thread_is_resumed_while_somebody_is_at_work(world: World, server: McpServer) -> None:
+    thread = world.begun()
+    world.pause(thread)
+
+    with lock_drive(world.store, thread, since_ms=0):
+        told = call(server, "steer_thread", thread_id=thread, action="resume")
+
+    assert (told["isError"], world.events(thread)[-1]) == (False, "resume")
 
 
 def test_client_is_told_what_a_call_may_do(server: McpServer) -> None:

@@ -1,6 +1,7 @@
 """A chat over HTTP: the official client, and requests that say two things."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -96,5 +97,13 @@ def test_newer_era_has_no_such_method(server: PageServer, method: str) -> None:
 
 
 def test_body_that_is_no_message_is_told_so(server: PageServer) -> None:
-    reply = server.ask("POST", "/mcp", {"trust": True})
-    assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
+    for body, cut, code in (({"trust": True}, 0, -32600), ([], 0, -32600), ({"a": 1}, 1, -32700)):
+        length = {"Content-Length": str(len(json.dumps(body)) - cut)}
+        reply = server.ask("POST", "/mcp", body, headers=length)
+        assert (reply.status, reply.json["error"]["code"]) == (400, code)
+
+
+def test_prompt_may_have_a_whole_diff(server: PageServer) -> None:
+    given = {"workflow": "none", "prompt": "+ a line\n" * 50_000}
+    named = RIGHT | {"Mcp-Name": "start_workflow"}
+    assert post(server, "tools/call", named, name="start_workflow", arguments=given) == (200, None)

@@ -167,7 +167,6 @@ def as_json(value: Any) -> str:
 _POLL_MS = 2000
 # The last second of the year 9999.
 _LAST_MS = 253_402_300_799_000
-_LONGEST_MESSAGE = 8000
 
 _CONTENT = "content"
 """The field of a form for the text beside the meta, unless the meta has one of that name."""
@@ -264,7 +263,7 @@ def _build_result(shown: Mapping[str, Any], problem: str | None) -> dict[str, An
 def _ask(question: Question) -> dict[str, Any]:
     params = {
         "mode": "form",
-        "message": question.message[:_LONGEST_MESSAGE],
+        "message": question.message,
         "requestedSchema": build_form(question.schema),
     }
     return {"method": "elicitation/create", "params": params}

@@ -139,27 +139,26 @@ class McpServer(NamedTuple):
     resources: Resources | None = None
 
     def answer_line(self, line: bytes) -> bytes | None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            return _write(_error(None, _PARSE_ERROR, "this line is not JSON"))
-        if isinstance(message, list):
-            return _write(
-                _error(None, _INVALID_REQUEST, "batches are not supported; send one message a line")
-            )
-        reply = self.answer(message)
+        _, reply = self.answer_body(line)
         return None if reply is None else _write(reply)
 
-    def answer_http(self, message: Any, headers: Mapping[str, str]) -> tuple[int, Reply | None]:
-        """Answer the body of a POST with its *headers*, by their lower-case names: status, answer.
+    def answer_body(
+        self, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Reply | None]:
+        """Answer a line, or the body of a POST with its *headers*: status, answer.
 
-        A request of the newer era repeats version, method and name in headers; a contradiction is
-        refused.
+        A request of the newer era repeats version, method and name in headers (lower-case names); a
+        contradiction is refused.
         """
-        problem = _find_mismatch(message, headers) if isinstance(message, dict) else None
-        if problem is not None:
-            code, told = problem
-            return _STATUS.get(code, 400), _error(message.get("id"), code, told)
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            return 400, _error(None, _PARSE_ERROR, "this is not JSON")
+        if headers is not None and isinstance(message, dict):
+            problem = _find_mismatch(message, headers)
+            if problem is not None:
+                code, told = problem
+                return _STATUS.get(code, 400), _error(message.get("id"), code, told)
         reply = self.answer(message)
         if reply is None:
             return 202, None
@@ -168,7 +167,8 @@ class McpServer(NamedTuple):
     def answer(self, message: Any) -> Reply | None:
         """Answer one message; None for a notification or an answer."""
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, _INVALID_REQUEST, "this is not a JSON-RPC 2.0 message")
+            told = "this is not one JSON-RPC 2.0 message; batches are not supported"
+            return _error(None, _INVALID_REQUEST, told)
         number, method = message.get("id"), message.get("method")
         if "method" not in message and ("result" in message or "error" in message):
             return None

@@ -33,7 +33,7 @@ from uwf_git.commands.family import Family, walk_descendants
 from uwf_git.commands.inspect.context import find_wait, view_question
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
-from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.show import get_text, show_thread
 from uwf_git.commands.mcp.calls import (
     Question,
     as_json,
@@ -76,10 +76,13 @@ from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head, resolve_thread
 from uwf_git.store.threads.history import Snapshot, read_snapshot
+from uwf_git.store.threads.local_files import ThreadBusy
 
 # Programs give up on a call after 60 seconds.
 _LONGEST_WAIT_S = 50
 _MOST_THREADS = 50
+# Of a question, for each of its parts.
+_LONGEST_PART = 8000
 
 _INSTRUCTIONS = (
     "uwf runs workflows of agents; each run is a thread that outlives this chat. start_workflow "
@@ -164,10 +167,13 @@ def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
     if status not in (None, *ASKED):
         raise bad_argument("status", f"is none of {', '.join(ASKED)}")
     statuses = frozenset() if status is None else frozenset({status})
-    request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS)
+    request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS + 1)
     names = ("thread", "workflowName", "status", "branchStatus", "depth", "said")
     rows = list_thread_rows(place.open_store(), request)
-    return as_json([{name: row[name] for name in names if row.get(name)} for row in rows])
+    told: list[Any] = [{name: row[name] for name in names if row.get(name)} for row in rows]
+    if len(told) > _MOST_THREADS:
+        told[_MOST_THREADS:] = [f"only the newest {_MOST_THREADS}: `uwf thread list --all` has all"]
+    return as_json(told)
 
 
 def _read_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
@@ -205,7 +211,9 @@ def _steer_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
                 raise bad_argument("action", "is pause, resume, retry or cancel")
         if action in {"resume", "retry"}:
             try:
-                place.drive(store, thread)
+                # Whoever is at work already goes on.
+                with suppress(ThreadBusy):
+                    place.drive(store, thread)
             except Refused:
                 # Where only persons are next, nothing is wrong.
                 if not _find_questions(store, thread):
@@ -313,15 +321,23 @@ def _read_question(snapshot: Snapshot) -> Question | None:
     view = view_question(snapshot, snapshot.get_present())
     if view is None:
         return None
-    newest = snapshot.get_head_node().payload.get("meta")
-    parts = (
+    parts = [
         f"{view['role']}: {view.get('description', '')}",
         view.get("systemPrompt"),
         f"The task: {view['task']}",
-        "" if view["lastStep"] is None else f"Last, {view['lastStep']['role']}: {as_json(newest)}",
-    )
-    message = "\n\n".join(part for part in parts if part)
+    ]
+    if view["lastStep"] is not None:
+        step = snapshot.get_head_node().payload
+        parts.append(f"Last, {step['role']}: {as_json(step['meta'])}")
+        parts.append(get_text(snapshot, step.get("content")).strip())
+    message = "\n\n".join(_cut(part) for part in parts if part)
     return Question(snapshot.record.thread, view["role"], message, view.get("outputSchema", {}))
+
+
+def _cut(part: str) -> str:
+    if len(part) <= _LONGEST_PART:
+        return part
+    return f"{part[:_LONGEST_PART]}\n[… `uwf thread read` shows all of it]"
 
 
 # Resources.
@@ -395,8 +411,8 @@ TOOLS = (
     ),
     McpTool(
         "wait_thread",
-        "Wait until a thread needs somebody or has ended, at most 50 seconds; call it again "
-        "while it is running.",
+        "Wait until nobody is at work on a thread, at most 50 seconds; call it again while it is "
+        "running.",
         describe_object("thread_id", thread_id=_THREAD, seconds={"type": "number"}),
         _wait_thread,
     ),

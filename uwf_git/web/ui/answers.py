@@ -187,7 +187,7 @@ def _remove_left(folder: str) -> None:
 # to 127.0.0.1 later (DNS rebinding) are refused before anything is read. Source: OWASP's cheat
 # sheet on cross-site request forgery; https://www.w3.org/TR/fetch-metadata/.
 
-MOST_BODY_BYTES = 64 * 1024
+MOST_BODY_BYTES = 4 * 1024**2
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -244,7 +244,7 @@ _NO_TOKEN = Refusal(
     f"{_OPEN}, or start it again",
 )
 TOO_LARGE = Refusal(
-    413, "too-large", f"the body is larger than {MOST_BODY_BYTES} bytes", "send it on a terminal"
+    413, "too-large", f"the body is over {MOST_BODY_BYTES} bytes", "put it into a file, and name it"
 )
 NOT_JSON = Refusal(415, "not-json", "the body of a POST is application/json")
 
@@ -289,10 +289,7 @@ def _check_body(head: RequestHead) -> Refusal | None:
     kinds = head.values(b"content-type")
     if len(kinds) != 1 or _JSON.fullmatch(kinds[0].strip()) is None:
         return NOT_JSON
-    lengths = head.values(b"content-length")
-    if not all(_is_small(each) for each in lengths):
-        return TOO_LARGE
-    return None
+    return None if all(map(_is_small, head.values(b"content-length"))) else TOO_LARGE
 
 
 def _is_small(length: str) -> bool:

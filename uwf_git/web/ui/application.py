@@ -228,7 +228,7 @@ class Application:
         workers = self._readers if route.method == "GET" else self._writers
 
         async def answer(request: Request) -> Response:
-            body = await _read_body(request) if route.method == "POST" else {}
+            body = _parse(await _read_body(request)) if route.method == "POST" else {}
             asked = Asked(request.path_params, _read_query(request, route), body)
             return await workers.run(lambda: self._answer(route, asked))
 
@@ -283,7 +283,7 @@ class Application:
         """Answer a chat program, as `uwf mcp --workflows` does."""
         body = await _read_body(request)
         status, reply = await self._chats.run(
-            lambda: self._chat_server.answer_http(body, request.headers)
+            lambda: self._chat_server.answer_body(body, request.headers)
         )
         if reply is None:
             return Response(status_code=status)
@@ -307,8 +307,8 @@ def _read_query(request: Request, route: Route) -> dict[str, str]:
     return query
 
 
-async def _read_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request; its bytes are counted while they are read."""
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a request; its bytes are counted while they are read."""
     content = bytearray()
     try:
         async with asyncio.timeout(_BODY_S):
@@ -318,6 +318,11 @@ async def _read_body(request: Request) -> dict[str, Any]:
                     raise BodyRefused(TOO_LARGE)
     except TimeoutError:
         raise BodyRefused(_TOO_SLOW) from None
+    return bytes(content)
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
