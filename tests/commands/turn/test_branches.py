@@ -133,7 +133,11 @@ def test_looking_begins_nothing_and_says_what_does(new: Split) -> None:
 
 PAIR = """\
 name: pair
-root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+root:
+  type: sequential
+  nodes:
+    - {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+    - {type: agent, agentId: closer}
 """
 INNER = "name: inner\nroot: {type: agent, agentId: digger}\n"
 GRAPH = """\
@@ -168,14 +172,21 @@ def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: W
     assert f"`uwf thread fork {thread}`" in ("" if problem is None else problem.hint or "")
 
 
-def test_branches_that_say_too_much_together_cannot_be_joined(world: World) -> None:
+def test_branches_that_say_too_much_together_are_joined_and_a_patch_lets_the_thread_go_on(
+    world: World,
+) -> None:
     thread = world.begun(PAIR)
     world.step(thread)
     much = "x" * (MAX_STATE_BYTES // 4)
     for branch in branches(world, thread):
         world.step(branch, script(one={"a": much}, two={"b": much}))
         world.step(branch)
+    assert (world.step(thread).said or "").endswith(": 2 completed")
 
-    problem = problem_of(world, thread)
-    assert problem is not None
-    assert problem.code == "state-too-large"
+    with refuses("state-too-large", match="1,048,576") as refused:
+        world.step(thread)
+
+    assert f"`uwf thread patch {thread} " in (refused.value.hint or "")
+    world.patch(thread, dict.fromkeys(world.snapshot(thread).get_present().state))
+    assert world.step(thread).role == "closer"
+    world.assert_whole()

@@ -214,7 +214,7 @@ root: {type: conditional, condition: state.never, nodes: [{type: agent, agentId:
 """
 
 
-@pytest.mark.parametrize(("source", "problem"), [(PARALLEL, "'good'"), (NEVER, "None is not")])
+@pytest.mark.parametrize(("source", "problem"), [(PARALLEL, "'good'"), (NEVER, "null is not")])
 def test_a_result_that_no_step_can_mend_needs_another_workflow(
     world: World, source: str, problem: str
 ) -> None:

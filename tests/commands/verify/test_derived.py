@@ -86,6 +86,18 @@ def test_a_split_or_start_with_another_file_is_told(split: Split) -> None:
         assert_told(forge(split, thread, gone), f"the {event} ")
 
 
+def test_a_split_whose_thread_is_not_here_was_not_made_by_hand(split: Split) -> None:
+    store, nowhere = split.world.store, Oid("1" * 40)
+    commit = copy_commit(store, split.tip.commit.oid)
+    has_parents(nowhere)(commit)
+    move(split.world, split.thread, put(store, commit))
+
+    found = next(each for each in verify(store, []).troubles if "the split" in each.message)
+
+    assert found.message == f"the split cannot be checked: commit {nowhere} is missing"
+    assert "by hand" not in found.hint
+
+
 def test_a_split_where_no_condition_leads_is_told(world: World) -> None:
     thread = world.begun(CHECKS)
     tip = world.snapshot(thread)

@@ -1,5 +1,7 @@
 """What a commit is made from, where that is not what it should be."""
 
+from typing import Any, Literal
+
 import pytest
 from commands.flows import CHECKS, begin_outer
 from commands.forging import forge, holds, messages, place
@@ -183,34 +185,40 @@ def test_a_turn_in_place_of_a_whole_workflow_is_told(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "told"),
+    ("event", "command", "more", "told"),
     [
-        ("/x/human --really", {}, "an answer is that of 'human', and not of '/x/human --really'"),
-        (" human ", {"durationMs": 5}, "has a durationMs, and counts for no limit"),
+        ("answer", "/x/human --really", {}, "answer is by '/x/human --really', and only an answer"),
+        ("answer", " human ", {"durationMs": 5}, "has a durationMs, and counts for no limit"),
+        ("step", " human ", {}, "step is by ' human ', and only an answer is by 'human'"),
+        ("step", "x", {"branches": []}, "has branches, and is no join"),
+        ("step", "x", {"state": {"x": "x" * 2**20}}, "the result cannot be applied: the state"),
     ],
 )
-def test_an_answer_that_is_none_of_a_person_is_told(
-    world: World, command: str, more: dict[str, int], told: str
+def test_a_turn_that_no_agent_or_person_takes_is_told(
+    world: World, event: Literal["answer", "step"], command: str, more: dict[str, Any], told: str
 ) -> None:
-    thread = world.begun(DEMO, "human")
-    world.step(thread)
+    is_flow = "state" in more
+    role, at = ("coder", "0/0") if is_flow else ("writer", None)
+    thread = world.begun(CHECKS if is_flow else DEMO, "human")
+    if event == "answer":
+        world.step(thread)
 
-    def build(at: Snapshot) -> NewCommit:
+    def build(tip: Snapshot) -> NewCommit:
         text, agent = (
             build_node(TEXT, "x", timestamp=1),
             build_agent({"command": command}, timestamp=1),
         )
         payload = {
-            "role": "writer",
+            "role": role,
             "meta": {"text": "x"},
             "content": reference(text.hash),
             "agent": reference(agent.hash),
-            "prev": reference(at.record.node),
+            "prev": reference(tip.record.node),
             **more,
         }
         step = build_node(STEP, payload, timestamp=1)
-        cause = Cause(step, "writer", "human", text="x")
-        return build_next(read_standing(at), "answer", cause, nodes=(step, text, agent))
+        cause = Cause(step, role, "human", text="x", at=at)
+        return build_next(read_standing(tip), event, cause, nodes=(step, text, agent))
 
     record_built(world.store, world.caller, thread, build)
 

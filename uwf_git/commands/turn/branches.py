@@ -15,7 +15,6 @@ from uwf_git.commands.turn.turn import (
     workdir_unknown,
 )
 from uwf_git.debug_log import debug
-from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import first_line, render_time
@@ -314,16 +313,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 
 
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    thread = tip.record.thread
     ending = plan_ending(tip, tips)
-    problem = find_state_problem(ending.state)
-    if problem is not None:
-        raise Refused(
-            f"the branches of {ending.label} cannot be joined: {problem}",
-            code="state-too-large",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
-            thread=thread,
-        )
     unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
     if unfit is not None:
         raise unfit

@@ -8,7 +8,7 @@ from uwf_git.commands.family import list_branches, walk_descendants
 from uwf_git.commands.split import find_container
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.debug_log import debug
-from uwf_git.engine.flow_state import is_verdict_due
+from uwf_git.engine.flow_state import find_state_problem, is_verdict_due
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import (
     NotPlain,
@@ -124,6 +124,16 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
     )
     if move.node is None:
         return NextTurn(END)
+    # A join may have made it: no agent is paid for a result that cannot be stored.
+    problem = find_state_problem(present.state)
+    if problem is not None:
+        thread = snapshot.record.thread
+        raise Refused(
+            f"thread {thread} cannot go on: {problem}",
+            code="state-too-large",
+            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` removes KEY from its state""",
+            thread=thread,
+        )
     if move.kind == "split":
         return NextTurn(move.node.label, str(move.at), splits=True)
     is_verdict = is_verdict_due(move.node, present.tried, str(move.at))

@@ -164,8 +164,7 @@ def list_differences(path: str, told: Any, right: Any) -> Iterator[str]:
             inner = f"{path}.{key}" if path else key
             yield from list_differences(inner, told.get(key), right.get(key))
     elif _text(told) != _text(right):
-        given = "nothing" if right is None else _json(right)
-        yield f"now.json says {path} {_json(told)}, and the history gives {given}"
+        yield f"now.json says {path} {_json(told)}, and the history gives {_json(right)}"
 
 
 def _text(value: Any) -> str:
@@ -298,8 +297,8 @@ class Making(NamedTuple):
         if agent.type != AGENT_CONFIG:
             raise DamagedNode(agent.hash, "is no AgentConfig")  # told as the turn was checked
         command = agent.payload["command"]
-        if record.event == "answer" and command.strip() != _PERSON:
-            told = f"an answer is that of {_PERSON!r}, and not of {cut(command, _MOST_SHOWN)!r}"
+        if (command.strip() == _PERSON) != (record.event == "answer"):
+            told = f"{record.event} is by {_shown(command)}, and only an answer is by {_PERSON!r}"
             raise CannotBe(told, node=node.hash)
         return cause._replace(
             role=node.payload["role"],
@@ -333,6 +332,8 @@ class Making(NamedTuple):
             number = before.state.begin_tries(self.record.at).attempts + 1
             if event == "attempt" and node.payload["attempt"] != number:
                 yield f"{node.hash} is attempt {node.payload['attempt']}, and must be {number}"
+            if "branches" in node.payload:
+                yield f"{event} {node.hash} has branches, and is no join"
             if event == "answer" and "durationMs" in node.payload:
                 yield f"answer {node.hash} has a durationMs, and counts for no limit"
 
@@ -399,6 +400,9 @@ class Making(NamedTuple):
         node, state, step = flow.nodes[at.place], before.state, cause.payload
         is_verdict = is_verdict_due(node, state.tried, str(at))
         result = fold_turn(node, state.state, step, cause.text, is_verdict=is_verdict)
+        problem = find_state_problem(result)
+        if problem is not None:
+            raise CannotBe(f"the result cannot be applied: {problem}", node=record.cause)
         cause = cause._replace(state=result)
         if node.verifier is None:
             return cause

@@ -193,8 +193,13 @@ class CommitChecks:
             wrong = [*check_record(before.record, record, thread), *check_person(before, record)]
             if record.event == "split":
                 wrong += self._check_way(making, before, made)
-        wrong += self._compare_derived(made)
-        yield from (making.site.finding(each, hint=HAND_MADE) for each in wrong)
+        hint: str | None = HAND_MADE
+        try:
+            wrong += self._compare_derived(made)
+        except StoreDamaged as error:
+            wrong.append(f"the {record.event} cannot be checked: {error.message}")
+            hint = error.hint
+        yield from (making.site.finding(each, hint=hint) for each in wrong)
         self.is_sound = not wrong
         if record.event == "join" and self.is_sound:
             yield from self._check_joined(making)
@@ -214,10 +219,8 @@ class CommitChecks:
         event = made.record.event
         try:
             expected = self._trees.remaking.remake(made)
-        except SplitRefused as error:
+        except Refused as error:
             yield f"there can be no such {event}: {error.message}"
-        except (Refused, StoreDamaged) as error:
-            yield f"the {event} does not follow: {error.message}"
         except NotAPosition:
             yield f"the {event} follows a thread that begins at no place"
         else:
