@@ -45,6 +45,11 @@ def test_no_command_and_no_heavy_library_is_imported_to_tell_of_them(
     assert modules & (heavy | commands) == set()
 
 
+def test_words_are_utf_8_in_every_locale(ran: Callable[..., Ran]) -> None:
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    assert "no command grüß" in ran("uwf_git", "grüß", env=plain).err.replace("'", "")
+
+
 def test_program_alone_is_refused(ran: Callable[..., Ran]) -> None:
     done = ran("uwf_git")
 

@@ -94,6 +94,13 @@ def test_value_that_means_nothing_is_refused_when_it_is_set(
 
 
 def test_command_that_is_set_here_is_trusted(world: World) -> None:
+    config = Path(world.store.path, "config")
+    before = config.read_text()
+    config.write_text("[")
+    with refuses("bad-config"):
+        set_setting(world.store, "agent", "./agent", cwd=str(world.place))
+    assert list_trusted(world.store) == []
+    config.write_text(before)
     set_setting(world.store, "agent", "./agent", cwd=str(world.place))
     assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
     assert not is_trusted(world.store, {"command": "./agent"}, "/elsewhere")
@@ -342,13 +349,13 @@ def test_failure_in_the_background_is_logged(world: World) -> None:
     world.begun()
     due(world)
     world.caller = world.caller._replace(environ={"PATH": str(world.place)})
-    world.program("echo 'fatal: no space' >&2; exit 128", name="git")
+    world.program("echo 'fatal: no space\nfatal: no repack' >&2; exit 128", name="git")
     with pytest.raises(ProgramFailed, match="no space"):
         gc_if_due(world.store, world.caller.environ)
     assert not has_failed_lately(world.store)
     tidy(world.store, world.caller.environ)
     assert has_failed_lately(world.store)
-    assert take_gc_log(world.store) == "git gc failed: fatal: no space"
+    assert take_gc_log(world.store) == "git gc failed: fatal: no space fatal: no repack"
 
 
 def test_without_git_a_store_goes_on_and_says_so_once(world: World) -> None:

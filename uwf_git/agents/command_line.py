@@ -550,8 +550,9 @@ def _read_yaml(front: FrontMatter, text: str) -> Any:
     from uwf_git.model.yaml_reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
 
     try:
-        return parse_yaml(front.source).value
+        # On its own lines, which the problem may name.
+        return parse_yaml("\n" * (front.line - 1) + front.source).value
     except BadYaml as error:
-        line = front.line + (error.line or 1) - 1
+        line = error.line or front.line
         problem = f"the agent's front matter is not YAML: {error.problem} (line {line})"
         raise BadReply("bad-front-matter", problem, text) from error

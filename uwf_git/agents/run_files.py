@@ -10,7 +10,7 @@ from typing import Literal
 from uwf_git.agents.command_line import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
 from uwf_git.agents.group import TEAR_DOWN_S, ask_group, has_ended, kill_group, list_members
-from uwf_git.errors import AgentFailed, Refused
+from uwf_git.errors import Refused
 from uwf_git.surroundings import list_processes
 
 # Run files: pid, stdout, stderr and exit, by which a run outlives the engine that started it.
@@ -37,7 +37,7 @@ _LONGEST_NUMBER = 32
 _RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 
 
-class RunDirUnusable(AgentFailed):
+class RunDirUnusable(Refused):
     code = "spool-failed"
 
     def __init__(self, run_dir: str, problem: str) -> None:

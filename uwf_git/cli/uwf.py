@@ -231,5 +231,7 @@ def main() -> int:
 
 
 def program() -> NoReturn:
-    """Run `uwf` as the whole process."""
+    """Run `uwf` as the whole process, for which words and paths are UTF-8 in every locale."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (this program again)
     leave(main())

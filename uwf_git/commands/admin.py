@@ -322,11 +322,11 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     if full in _COMMANDS and value:
         # Checked here, before a step would run it. An empty value removes the default.
         split_command(value)
+    with own_change(store):
+        set_config(os.path.join(store.path, "config"), full, value)
     if full in _TRUSTED and value:
         where = cwd if full in _IN_A_DIRECTORY else store.path
         trust_agents(store, [describe_command(full, value)], where)
-    with own_change(store):
-        set_config(os.path.join(store.path, "config"), full, value)
     return Setting(full, value, SETTINGS[full])
 
 

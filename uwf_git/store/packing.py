@@ -4,7 +4,6 @@ import functools
 import itertools
 import os
 import re
-import shlex
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -494,12 +493,10 @@ def _run(
     if match := _RUNS.search(ran.stderr):
         raise GcRuns({"pid": int(match[2]), "host": match[1].decode(errors="replace")})
     if ran.status != 0:
-        raise ProgramFailed(
-            "git gc",
-            f"failed: {ran.last_line or f'exit status {ran.status}'}",
-            hint="`uwf verify` says what is damaged, if anything is; "
-            f"`git -C {shlex.quote(store.path)} gc` shows all that git says",
-        )
+        # The cause comes first: "No space left on device", then "failed to run repack".
+        told = " ".join(ran.stderr.decode(errors="replace").split())[:1000]
+        hint = "`df` shows whether the disk is full, and `uwf verify` whether anything is damaged"
+        raise ProgramFailed("git gc", f"failed: {told or f'exit status {ran.status}'}", hint=hint)
 
 
 def _has_large_packs(store: Store, large_bytes: int) -> bool:
