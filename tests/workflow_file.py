@@ -6,6 +6,7 @@ The checks are the real ones, of JSONata and of JSON Schema.
 import pytest
 
 from uwf_git.engine.expression import check_condition
+from uwf_git.engine.rehearsal import list_reads
 from uwf_git.model.definition.definition import Definition, InvalidWorkflow, Surroundings
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.schema_check import check_schema
@@ -45,8 +46,7 @@ def spoiled(old: str, new: str) -> str:
 
 def read(text: str) -> Definition:
     """Read a file that has no problem."""
-    document = parse_yaml(text)
-    return read_definition(document, check_condition=check_condition, check_schema=check_schema)
+    return read_flow_file(text, Surroundings(list_reads=list_reads))
 
 
 def read_flow_file(text: str, surroundings: Surroundings | None = None) -> Definition:

@@ -290,6 +290,14 @@ def test_outputs_that_are_no_list_are_settled_by_a_patch_alone(base: State, made
     assert "merge:" not in str(merge_conflict("T", "x", conflicts).hint)
 
 
+def test_hint_says_what_append_needs() -> None:
+    notes: list[State] = [{"notes": ["c"]}, {"notes": ["d"]}]
+    conflicts = join(
+        {"notes": ["a", "b"]}, {"notes": ["a", "b"]}, notes, {"notes": "append"}
+    ).conflicts
+    assert "answer the whole list" in str(merge_conflict("T", "x", conflicts).hint)
+
+
 @given(states, st.lists(states, min_size=2, max_size=3))
 def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: list[State]) -> None:
     conflicts = join(base, base, changed).conflicts

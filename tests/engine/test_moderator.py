@@ -16,6 +16,7 @@ from refusing import refuses
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
+from uwf_git.model.definition.definition import TABLE_NAMES
 from uwf_git.model.workflow import END, START, Graph, Transition
 
 
@@ -54,6 +55,7 @@ def test_the_context_has_the_keys_that_the_design_names() -> None:
         "iteration": 2,
         "startTime": 1_700_000_000_000,
     }
+    assert context.keys() == set(TABLE_NAMES)
 
 
 @pytest.mark.parametrize("depth", [0, 1])

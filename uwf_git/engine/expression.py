@@ -14,7 +14,7 @@ in docs/workflows.md.
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -41,6 +41,10 @@ RECURSION = 500
 
 FORBIDDEN = frozenset({"now", "millis", "random", "shuffle", "eval"})
 """Functions whose result varies, and the function that could hide their names."""
+
+# Where the parts of an expression are that have its context.
+_IN_PLACE = {"lhs", "rhs", "arguments", "condition", "then", "_else"}
+_IN_PLACE |= {"expressions", "expression", "body"}
 
 # Each character is at most one token, parsed once and processed once.
 _PARSER_STEPS = 2 * SOURCE_BYTES
@@ -75,6 +79,19 @@ def check_condition(source: str) -> str | None:
         return _bad_name(_Program(source).ast)
     except Exception as error:  # noqa: BLE001 (jsonata lets IndexError, KeyError, re.error… out)
         return _told(error)
+
+
+def list_paths(source: str) -> list[list[str]]:
+    """List the names that *source* reads in its context, each with the member that it reads of it.
+
+    Behind a dot or in a bracket the context is another.
+    """
+    paths = [node.steps[:2] for node in _walk(_Program(source).ast, _in_place) if node.steps]
+    return [
+        [step.value for step in steps if step.type == "name"]
+        for steps in paths
+        if steps[0].type == "name"
+    ]
 
 
 def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
@@ -306,8 +323,17 @@ def _bad_name(ast: Any) -> str | None:
     return None
 
 
-def _walk(ast: Any) -> Iterator[Any]:
-    """Yield every node that can be reached from *ast*, each of them once."""
+def _in_place(node: Any) -> list[Any]:
+    """Return what is directly in *node* and has the same context."""
+    if node.type == "path":
+        return [node.steps[0]]
+    return [part for name, part in vars(node).items() if name in _IN_PLACE]
+
+
+def _walk(
+    ast: Any, below: Callable[[Any], Iterable[Any]] = lambda node: vars(node).values()
+) -> Iterator[Any]:
+    """Yield every node that can be reached from *ast* by *below*, each of them once."""
     seen: set[int] = set()
     waiting: list[Any] = [ast]
     while waiting:
@@ -317,7 +343,7 @@ def _walk(ast: Any) -> Iterator[Any]:
         elif isinstance(node, Parser.Symbol) and id(node) not in seen:
             seen.add(id(node))
             yield node
-            waiting.extend(vars(node).values())
+            waiting.extend(below(node))
 
 
 def _forbidding(name: str) -> str:

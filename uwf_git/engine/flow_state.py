@@ -285,8 +285,11 @@ def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Re
     """Return the error for keys that branches set differently, and that no policy settles."""
     told = "; ".join(_describe(each) for each in conflicts)
     patch = build_patch(conflicts)
-    keys = [each.path[0] for each in conflicts if each.path[0] not in _ALWAYS]
-    policy = f"; for new threads, write `merge: {{{keys[0]}: last}}` in the file" if keys else ""
+    ours = ((each.path[0], each.base) for each in conflicts if each.path[0] not in _ALWAYS)
+    key, base = next(ours, ("", None))
+    policy = f"; for new threads, write `merge: {{{key}: last}}` in the file" if key else ""
+    if isinstance(base, list) and key:
+        policy += ", or have each branch answer the whole list, its own items last, for `append`"
     return Refused(
         f"the branches of {label} disagree about {told}",
         code="merge-conflict",

@@ -5,16 +5,30 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.engine import flow_state
-from uwf_git.engine.expression import check_condition, evaluate_condition, split_template
+from uwf_git.engine.expression import (
+    check_condition,
+    evaluate_condition,
+    list_paths,
+    split_template,
+)
 from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
 from uwf_git.engine.javascript.evaluator import parse_template
-from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.values import ExpressionFailed
+from uwf_git.engine.javascript.parser import (
+    Access,
+    Constant,
+    Expression,
+    Member,
+    Name,
+    Node,
+    children,
+    parse_expression,
+)
+from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
-from uwf_git.model.definition.definition import Definition, FlowText
+from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText
 from uwf_git.model.flow import Flow, FlowNode, Position, read_table
 from uwf_git.model.workflow import END, START
 
@@ -349,9 +363,6 @@ def _list_branches(flow: Flow, here: _Here) -> list[tuple[Position, dict[str, An
 
 # Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds.
 
-NAMES = ("state", "iteration", "prompt", "depth")
-"""What every text of a flow may read; within maps their items too."""
-
 
 def check_flow_text(text: FlowText) -> str | None:
     """Return what is wrong with *text*, as far as no state is needed to know; None: nothing."""
@@ -363,10 +374,35 @@ def check_flow_text(text: FlowText) -> str | None:
             split_template(text.text)
         else:
             parse = parse_expression if is_expression else parse_template
-            parse(text.text, (*NAMES, *text.names))
+            parse(text.text, (*FLOW_NAMES, *text.names))
     except ValueError as error:
         return str(error)
     except ExpressionFailed as error:
         where = "" if error.position is None else f" (at character {error.position})"
         return f"{error.problem}{where}"
     return None
+
+
+def list_reads(text: FlowText) -> list[list[str]]:
+    """List the names that *text*, which is right, reads, each with the member that it reads of it.
+
+    In JavaScript only names with a member count: the parser knows the others.
+    """
+    is_expression = text.kind == "expression"
+    if text.language == "jsonata":
+        sources = [text.text]
+        if not is_expression:
+            sources = [each.text for each in split_template(text.text) if each.is_expression]
+        return [found for source in sources for found in list_paths(source)]
+    parts = [parse_expression(text.text)] if is_expression else parse_template(text.text).parts
+    found: list[list[str]] = []
+    waiting: list[Node] = [part.root for part in parts if isinstance(part, Expression)]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(children(node))
+        if isinstance(node, Access) and isinstance(node.target, Name):
+            link = node.links[0]
+            key = link.key if isinstance(link, Member) else None
+            if isinstance(key, Constant) and isinstance(key.value, str):
+                found.append([node.target.name, from_units(key.value)])
+    return found

@@ -43,6 +43,10 @@ _MEANT = {
     "mapping": "object", "none": "null", "nil": "null", **{each: each for each in _TYPES},
 }  # fmt: skip
 
+# What Python writes for the words of JSON, and the texts in which it means nothing.
+_WORDS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\b(?:None|True|False)\b""")
+_IN_JSON = {"None": "null", "True": "true", "False": "false"}
+
 _MOST_PROBLEMS = 20
 _LONGEST_MESSAGE = 240
 
@@ -149,6 +153,7 @@ def _problem(error: ValidationError) -> Problem:
 
 
 def _shorten(told: str) -> str:
+    told = _WORDS.sub(lambda found: _IN_JSON.get(found[0], found[0]), told)
     message = " ".join(told.split())
     if len(message) <= _LONGEST_MESSAGE:
         return message

@@ -140,7 +140,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> BadYaml:
     if error.context:
         problem += f" ({' '.join(error.context.split())})"
     if "cannot start any token" in problem:
-        problem += "; indent with blanks, not tabs, and quote text that starts with @ or `"
+        problem += "; indent with blanks, not tabs, and quote text that starts with @, ` or %"
+    elif "expected ','" in problem or "mapping values" in problem:
+        problem += "; quote text that has `: `, or in brackets any of , [ ] { }"
     # What is missing at the end is missing after the last line that is not blank.
     last = _line_at(text, len(text.rstrip()))
     return BadYaml(problem, line=None if mark is None else min(mark.line + 1, last))

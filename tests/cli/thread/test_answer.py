@@ -90,7 +90,7 @@ def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> Non
         (("--meta", GOOD, "--content", "x", "--content-file", "-"), 2, "the text of the answer"),
         (("--file", file, "--content", "b"), 2, "by --content and by --file"),
         (("--meta", "{ok: true}"), 2, "--meta is not JSON"),
-        (("--meta", "true"), 1, "meta: True is not of type 'object'"),
+        (("--meta", "true"), 1, "meta: true is not of type 'object'"),
         (("--meta", '{"ok": 1}'), 1, "meta.ok: 1 is not of type 'boolean'"),
         (("--meta", GOOD, "--content", "\udcff"), 1, "the text is not UTF-8 text"),
         (("--meta", GOOD, "-m", "\udcff"), 1, "the note is not UTF-8 text"),

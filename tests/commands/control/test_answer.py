@@ -222,7 +222,7 @@ def test_workflow_that_was_exchanged_while_a_person_thought_has_its_own_schema(
     question = read_question(world.store, world.caller, thread)
     exchange(world, thread, DEMO.replace("{ok: {type: boolean}}", "{ok: {type: string}}"))
 
-    with pytest.raises(AnswerRefused, match="True is not of type 'string'"):
+    with pytest.raises(AnswerRefused, match="true is not of type 'string'"):
         answer_thread(world.store, world.caller, question, GOOD)
 
 

@@ -11,8 +11,8 @@ from uwf_git.agents.limited_fork import RunLimits
 from uwf_git.commands.draft import Around, Judgement, describe, find_source, judge
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
-from uwf_git.engine.rehearsal import NAMES, check_flow_text
-from uwf_git.model.definition.definition import FlowText
+from uwf_git.engine.rehearsal import check_flow_text
+from uwf_git.model.definition.definition import FLOW_NAMES, FlowText
 from uwf_git.model.definition.flow_fields import CHOICES, KEYS, POLICIES
 from uwf_git.model.definition.roles import ROLE_KEYS
 from uwf_git.model.definition.source import FLOW_KEYS, GRAPH_KEYS, SETTINGS
@@ -257,7 +257,7 @@ def test_each_choice_is_named() -> None:
 
 
 def test_what_expressions_may_say_is_what_the_parser_takes() -> None:
-    assert quoted(EXPRESSIONS, "Names: ")[: len(NAMES)] == [*NAMES]
+    assert quoted(EXPRESSIONS, "Names: ")[: len(FLOW_NAMES)] == [*FLOW_NAMES]
     operators = [*PRECEDENCE, "&&", "||", "??", "? :", "!", "?."]
     assert quoted(EXPRESSIONS, "Operators: ") == operators
     assert quoted(EXPRESSIONS, "Methods: ") == [*METHODS]

@@ -19,8 +19,12 @@ from uwf_git.commands.workflow.build import (
 )
 from uwf_git.commands.workflow.find import read_below
 from uwf_git.errors import Problem
-from uwf_git.model.definition.definition import InvalidWorkflow
-from uwf_git.model.definition.graph import CheckCondition
+from uwf_git.model.definition.definition import (
+    CheckText,
+    InvalidWorkflow,
+    ListReads,
+    table_text,
+)
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.yaml_include import MAX_FILE_BYTES, BadIncludes, BadYaml, CannotInclude, Includes
@@ -41,8 +45,8 @@ SHORT = RunLimits(wall_s=0.5)
 
 
 def check_all(conditions: list[str], schemas: list[Any], **said: Any) -> list[Any]:
-    def read(condition: CheckCondition, schema: CheckSchema) -> list[Any]:
-        return [*map(condition, conditions), *map(schema, schemas)]
+    def read(check: CheckText, schema: CheckSchema, _list_reads: ListReads) -> list[Any]:
+        return [*map(check, map(table_text, conditions)), *map(schema, schemas)]
 
     return read_with_checks(read, **said)
 

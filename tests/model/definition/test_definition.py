@@ -310,13 +310,16 @@ REVIEWER, TESTER = "{type: agent, agentId: reviewer}", "{type: agent, agentId: t
 CODER = "{type: agent, agentId: coder}"
 
 
+def warnings_of(found: Definition) -> list[tuple[int | None, str, str]]:
+    return [(each.line, each.path, each.message) for each in found.warnings]
+
+
 def warnings(text: str) -> list[tuple[int | None, str, str]]:
     inner, closure = build_workflow(
         read_flow_file("name: inner\nroot: {type: agent, agentId: b}\n"), timestamp=0
     )
     known = UsedWorkflow(inner.hash, [inner, *closure])
-    found = read_flow_file(text, Surroundings(find_used=lambda _name: known)).warnings
-    return [(each.line, each.path, each.message) for each in found]
+    return warnings_of(read_flow_file(text, Surroundings(find_used=lambda _name: known)))
 
 
 @pytest.mark.parametrize(
@@ -469,3 +472,60 @@ def test_what_is_not_yaml_is_refused() -> None:
     for text in ('{"command": "a", "command": "b"}', '{"command": "a"', b"\xff"):
         with refuses("bad-agent", match="f is no agent: "):
             read_agent_settings(text, name="f")
+
+
+FILE = """\
+name: x
+roles:
+  a: {{outputSchema: {schema}}}
+initialState: {{begun: 1}}
+root:
+  type: sequential
+  nodes:
+    - {{type: agent, agentId: a, output: said}}
+    - type: map
+      over: state.list
+      as: each
+      output: results
+      nodes: [{{type: agent, agentId: a, input: {{deep: ["${{{asked}}}"]}}}}]
+"""
+CLOSED = "{type: object, properties: {list: {type: array}}, allOf: [{properties: {more: true}}]}"
+
+
+def unset(asked: str, schema: str = CLOSED, language: str = "javascript") -> list[tuple[str, str]]:
+    text = f"language: {language}\n" + FILE.format(asked=asked, schema=schema)
+    return [(path, message) for _line, path, message in warnings_of(read(text))]
+
+
+def test_what_something_sets_may_be_read() -> None:
+    for key in [
+        *("list", "more", "begun", "said", "results", "each", "eachIndex", "aOutput"),
+        *("error", "errors", "outputs", "iteration", "parallel_0"),
+    ]:
+        assert unset(f"state.{key}") == []
+
+
+def test_what_nothing_sets_is_told_with_its_place() -> None:
+    assert unset("state.lists.length") == [
+        ("root.nodes[1].nodes[0].input.deep[0]", "nothing sets state.lists; did you mean 'list'?")
+    ]
+    for asked, language in [
+        ("[1].map(x => state['lost'])", "javascript"),
+        ("state.lost", "jsonata"),
+    ]:
+        assert [path for path, _ in unset(asked, language=language)] == [
+            "root.nodes[1].nodes[0].input.deep[0]"
+        ]
+    assert "no name 'False'" in unset("state.list = False", language="jsonata")[0][1]
+
+
+@pytest.mark.parametrize("schema", ["{type: object}", "{$ref: '#/$defs/x', $defs: {x: true}}"])
+def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
+    assert unset("state.lost", schema) == []
+
+
+def test_role_that_a_picture_shows_like_an_end_is_a_warning() -> None:
+    told = warnings_of(read(SOUND.replace("writer", "end")))
+    assert told == [
+        (3, "roles.end", "a picture shows end of the graph alike; give the role another name")
+    ]

@@ -53,7 +53,13 @@ def test_when_and_condition_are_one_in_either_form() -> None:
     [
         ("meta.okay = false and depth < 6", "okay"),
         ("$not(meta.OK)", "OK"),
-        ("state.meta.x or history[meta.x] or steps[meta.x] or 'meta.x' = meta.ok", None),
+        ("history[meta.okay] and (meta.okay)", "okay"),
+        ("okay = false", "okay"),
+        ("meta.ok = False", "False"),
+        ("meta.ok = “ok”", "“ok”"),
+        ("$map(history, function($each) { $each.okay and okay })", "okay"),
+        ("startTime - iteration > depth and [history.role]{role: x} and 'x' in prompt", None),
+        ("state.meta.x or history[meta.x] or state[meta.x] or 'meta.x' = meta.ok", None),
     ],
 )
 def test_warning_of_a_member_that_no_answer_has(condition: str, named: str | None) -> None:
@@ -62,6 +68,44 @@ def test_warning_of_a_member_that_no_answer_has(condition: str, named: str | Non
         (17, "moderator.graph[2].transitions[0]") for _ in range(named is not None)
     ]
     assert all(repr(named) in each.message for each in found)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{properties: {ok: {$ref: '#/$defs/x'}}, $defs: {x: true}, additionalProperties: false}",
+        "{allOf: [{properties: {ok: {}}}]}",
+    ],
+)
+def test_member_is_known_by_any_closed_schema(schema: str) -> None:
+    text = SOUND.replace("{type: object, properties: {ok: {type: boolean}}}", schema)
+    told = [each.message for each in read(text.replace("meta.ok", "meta.okay")).warnings]
+    assert told == ["the outputSchema of checker has no 'okay'; did you mean 'ok'?"]
+
+
+@pytest.mark.parametrize("index", ["", "[0]", "[-1]"])
+def test_condition_of_a_graph_may_ask_the_history_for_what_was_answered(index: str) -> None:
+    text = f"""\
+name: x
+roles:
+  a: {{outputSchema: {{type: object, properties: {{ok: {{type: boolean}}}}}}}}
+  b: {{}}
+moderator:
+  graph:
+    - {{from: $START, transitions: [{{to: a}}]}}
+    - {{from: a, transitions: [{{to: b}}]}}
+    - from: b
+      transitions:
+        - {{to: a, condition: 'history[role = "a"]{index}.meta.okay and depth < 4'}}
+        - {{to: $END}}
+"""
+
+    assert [(each.line, each.path, each.message) for each in read(text).warnings] == [
+        (
+            *(11, "moderator.graph[2].transitions[0]"),
+            "the outputSchema of a has no 'okay'; did you mean 'ok'?",
+        )
+    ]
 
 
 ROLES = "abcd"

@@ -77,6 +77,18 @@ def test_what_is_refused_is_told_with_its_line(golden: Callable[[str, str], None
     golden("yaml.txt", "\n".join(told))
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('a: {when: $count(b[c = "d"]) < 3}', "quote text that has"),
+        ("a: Write: a text", "quote text that has"),
+        ("a: %W", "quote text that starts with @, ` or %"),
+    ],
+)
+def test_text_to_be_quoted_is_told(source: str, words: str) -> None:
+    assert words in refused(source)[1]
+
+
 def test_merge_key_is_an_ordinary_key() -> None:
     assert parse_yaml("a: &x {b: 1}\nc:\n  <<: *x").value["c"] == {"<<": {"b": 1}}
 

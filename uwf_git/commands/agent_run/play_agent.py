@@ -489,14 +489,17 @@ def _parse(turn: Turn, stdout: bytes, protocol: Protocol) -> AgentReply:
 
 
 def _is_meta(turn: Turn, fields: Mapping[str, Any]) -> bool:
-    """Check that an object which an agent printed can only be meant as the meta of its role."""
+    """Check that an object which an agent printed can only be meant as the meta of its role.
+
+    It need not fit the schema: then the error says what does not.
+    """
     schema = get_schema(turn.snapshot, turn.asked.output_schema)
     if not isinstance(schema, dict) or not schema.get("required"):
         # Any object would fit.
         return False
     declared = schema.get("properties", {}).keys()
     own = "meta" not in declared and (fields.keys() & REPLY_FIELDS) <= declared
-    return own and find_meta_problem(turn, fields) is None
+    return own and not fields.keys().isdisjoint({*declared, *schema["required"]})
 
 
 def _describe_masked(stdout: bytes, protocol: Protocol, kind: BadReplyKind) -> BadReply:

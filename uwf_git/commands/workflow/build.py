@@ -15,16 +15,18 @@ from uwf_git.commands.workflow.find import (
     find_used,
     includes_beside,
 )
-from uwf_git.engine.expression import check_condition
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
-from uwf_git.engine.rehearsal import check_flow_text
+from uwf_git.engine.rehearsal import check_flow_text, list_reads
 from uwf_git.errors import Conflict, Problem, Refused
 from uwf_git.model.definition.definition import (
+    CheckText,
     Definition,
     FindUsed,
     FlowText,
     InvalidWorkflow,
+    ListReads,
     Surroundings,
+    table_text,
 )
 from uwf_git.model.definition.roles import CheckSchema, RolesFile
 from uwf_git.model.definition.source import (
@@ -79,19 +81,20 @@ _TOO_MANY = f"is one condition too many: a workflow has at most {MOST_CONDITIONS
 _checked: ByteCache[str, list[Any]] = ByteCache(4 * 1024 * 1024)
 """What was found in the parts of the files that this process has checked, by these parts."""
 
-CheckText = Callable[[str | FlowText], str | None]
-
 T = TypeVar("T")
 
 
 def read_with_checks(
-    read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
+    read: Callable[[CheckText, CheckSchema, ListReads], T], *, limits: RunLimits = LIMITS
 ) -> T:
-    """Return what *read* returns, called twice with functions that check conditions and schemas."""
-    conditions: dict[str | FlowText, str | None] = {}
+    """Return what *read* returns, called twice with functions that check conditions and schemas.
+
+    The third of its functions lists the names that a condition reads.
+    """
+    conditions: dict[FlowText, None] = {}
     schemas: list[Any] = []
 
-    def collect_condition(condition: str | FlowText) -> None:
+    def collect_condition(condition: FlowText) -> None:
         if len(conditions) < MOST_CONDITIONS:
             conditions[condition] = None
 
@@ -101,19 +104,26 @@ def read_with_checks(
 
     with suppress(InvalidWorkflow):
         # All problems are found below.
-        read(collect_condition, collect_schema)
+        read(collect_condition, collect_schema, lambda _text: ())
     found, problems = _check_all([*conditions], schemas, limits)
     # In the order in which they were collected.
     told = iter(problems)
     # Where the names in scope differ from those of the first reading, others are asked for now.
-    more = _TOO_MANY if len(conditions) >= MOST_CONDITIONS else None
-    return read(lambda each: found.get(each, more), lambda _schema: next(told))
+    more = [_TOO_MANY if len(conditions) >= MOST_CONDITIONS else None, ()]
+    return read(
+        lambda each: found.get(each, more)[0],
+        lambda _schema: next(told),
+        lambda each: found.get(each, more)[1],
+    )
 
 
 def _check_all(
-    conditions: list[str | FlowText], schemas: list[Any], limits: RunLimits
-) -> tuple[dict[str | FlowText, str | None], list[list[Problem]]]:
-    """Check everything; if a limit is hit, that is the problem of what was checked then."""
+    conditions: list[FlowText], schemas: list[Any], limits: RunLimits
+) -> tuple[dict[FlowText, list[Any]], list[list[Problem]]]:
+    """Check everything, and list what is read.
+
+    If a limit is hit, that is the problem of what was checked then.
+    """
     problems: list[list[Problem]] = [[] for _schema in schemas]
     if not conditions and not schemas:
         return {}, problems
@@ -136,10 +146,10 @@ def _check_all(
                 lambda: run_limited(check, limits=limits, what=_WHAT),
             )
         except Refused as error:
-            told: dict[str | FlowText, str | None] = dict.fromkeys(conditions)
+            told: dict[FlowText, list[Any]] = {each: [None, ()] for each in conditions}
             number = int.from_bytes(progress[:])
             if number < len(conditions):
-                told[conditions[number]] = error.message
+                told[conditions[number]][0] = error.message
             else:
                 problems[number - len(conditions)].append(Problem("", error.message))
             return told, problems
@@ -160,8 +170,9 @@ def _check_once(parts: tuple[Any, ...], check: Callable[[], list[Any]]) -> list[
     return found
 
 
-def _check(condition: str | FlowText) -> str | None:
-    return check_condition(condition) if isinstance(condition, str) else check_flow_text(condition)
+def _check(text: FlowText) -> list[Any]:
+    problem = check_flow_text(text)
+    return [problem, list_reads(text) if problem is None else ()]
 
 
 # Build a workflow: the bytes of a file in, nodes or a list of its problems out.
@@ -199,16 +210,16 @@ def read_workflow_source(
     document = parse_yaml(source, includes=includes)
     found = outside or Surroundings()
 
-    def read(check_text: CheckText, check_schema: CheckSchema) -> Definition:
+    def read(check_text: CheckText, check_schema: CheckSchema, list_reads: ListReads) -> Definition:
         return read_definition(
             document,
-            check_condition=check_text,
+            check_condition=lambda condition: check_text(table_text(condition)),
             check_schema=check_schema,
-            surroundings=found._replace(check_text=check_text),
+            surroundings=found._replace(check_text=check_text, list_reads=list_reads),
         )
 
     if is_checked:
-        return read(lambda _text: None, lambda _schema: [])
+        return read(lambda _text: None, lambda _schema: [], lambda _text: ())
     return read_with_checks(read)
 
 
@@ -221,12 +232,12 @@ def read_appended(
     """
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
-        lambda check_condition, check_schema: read_addition(
+        lambda check_text, check_schema, _list_reads: read_addition(
             document,
             to=to,
-            check_condition=check_condition,
+            check_condition=lambda condition: check_text(table_text(condition)),
             check_schema=check_schema,
-            file=file._replace(check_text=check_condition),
+            file=file._replace(check_text=check_text),
         )
     )
 
@@ -237,7 +248,7 @@ def read_appended_nodes(
     """Read the YAML file *source*, which adds nodes to a flow."""
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
-        lambda check_text, check_schema: read_flow_addition(
+        lambda check_text, check_schema, _list_reads: read_flow_addition(
             document,
             to=to,
             check_schema=check_schema,

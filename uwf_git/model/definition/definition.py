@@ -61,9 +61,10 @@ class Findings:
 
     def warn(self, path: DocumentPath, message: str) -> None:
         """Add a warning about the value at *path*; one too many is left out."""
-        if len(self._warnings) < _MOST_PROBLEMS:
-            file, line = self._place(path)
-            self._warnings.append(Problem(dotted(path), message, line, file))
+        file, line = self._place(path)
+        warning = Problem(dotted(path), message, line, file)
+        if len(self._warnings) < _MOST_PROBLEMS and warning not in self._warnings:
+            self._warnings.append(warning)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -156,6 +157,11 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     """Suggest what *word* probably means, or list the choices."""
     nearest = find_nearest(word, known)
     return f"did you mean {shown(nearest)}?" if nearest else f"there is {_choices(known)}"
+
+
+def unknown_name(name: str, known: Sequence[str]) -> str:
+    known = (*known, "true", "false", "null")
+    return f"no name {shown(name)} is known here; {suggestion(name, known)}"
 
 
 def dotted(path: DocumentPath) -> str:
@@ -307,6 +313,13 @@ class Definition(NamedTuple):
 # What the file of a flow needs from outside: its file's name, expressions, other workflows.
 
 
+TABLE_NAMES = ("role", "meta", "depth", "history", "prompt", "state", "iteration", "startTime")
+"""What a condition of a table may read."""
+
+FLOW_NAMES = ("state", "iteration", "prompt", "depth")
+"""What every text of a flow may read; within maps their items too."""
+
+
 class FlowText(NamedTuple):
     kind: Literal["expression", "template"]
     text: str
@@ -317,8 +330,15 @@ class FlowText(NamedTuple):
     """The items of the maps around it, which it may name besides ``state`` and the like."""
 
 
+def table_text(condition: str) -> FlowText:
+    return FlowText("expression", condition, "jsonata")
+
+
 CheckText = Callable[[FlowText], str | None]
 """Return what is wrong with a text, or None."""
+
+ListReads = Callable[[FlowText], Sequence[Sequence[str]]]
+"""List the names that a text reads, each with the member that it reads of it."""
 
 
 class UsedWorkflow(NamedTuple):
@@ -403,6 +423,7 @@ class Surroundings(NamedTuple):
     """The name of a workflow whose file is a bare container: the name of the file."""
 
     check_text: CheckText = not_checked
+    list_reads: ListReads = lambda _text: ()
     find_used: FindUsed = _not_found
     used: Sequence[UsedWorkflow] = ()
     """The workflows that run already in the flow to which the file adds nodes."""

@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import name_some
 from uwf_git.model.definition.definition import (
+    FLOW_NAMES,
     CheckText,
     DocumentPath,
     Findings,
     FlowText,
+    ListReads,
     RoleDefinition,
     UsedWorkflow,
     shown,
     suggestion,
+    unknown_name,
     yaml_kind,
 )
-from uwf_git.model.definition.roles import SENTINELS
+from uwf_git.model.definition.roles import SENTINELS, list_fields
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
     LONGEST_TIMEOUT_MS,
@@ -35,6 +38,8 @@ from uwf_git.model.workflow_name import check_name
 # overwrite for one another; those that work apart (``isolation: worktree``) have a directory each.
 
 _MERGED_ALWAYS = frozenset({"error", "errors", "outputs", "iteration"})
+_OF_ENGINE = (*sorted(_MERGED_ALWAYS), "output")
+_OF_BRANCH = "parallel_"
 
 
 class FlowChecks:
@@ -43,6 +48,7 @@ class FlowChecks:
     def __init__(self, findings: Findings, flow: Flow, roles: Mapping[str, RoleDefinition]) -> None:
         self._findings, self._flow, self._roles = findings, flow, roles
         self._inside: dict[str | None, list[str]] = {}
+        self._fields = {name: list_fields(each.output_schema) for name, each in roles.items()}
 
     def check_files(self, paths: Mapping[str, DocumentPath], used: Iterable[UsedWorkflow]) -> None:
         """Report branches that run at once in one directory and have the same ``outputFile``."""
@@ -152,7 +158,7 @@ class FlowChecks:
         if _merges_all(merge) or node.fields.get("join") == "any":
             return
         for key, which in self._find_shared(node, self._keys_of):
-            settled = key in merge or key in _MERGED_ALWAYS or key.startswith("parallel_")
+            settled = key in merge or key in _MERGED_ALWAYS or key.startswith(_OF_BRANCH)
             if not settled:
                 self._findings.warn(
                     path,
@@ -168,12 +174,7 @@ class FlowChecks:
             node = flow.nodes.get(waiting.pop())
             if node is None:
                 continue
-            if node.kind == "agent" and "agentId" in node.fields:
-                found |= dict.fromkeys([*_members(self._roles.get(node.agent)), node.output])
-                if node.verifier is not None:
-                    found[node.verdict_output] = None
-            elif node.kind in {"workflow", "map"}:
-                found[node.output] = None
+            found |= dict.fromkeys(self._set_by(node))
             merge = node.fields.get("merge", {})
             if node.kind == "map" and not _merges_all(merge):
                 # Of what its items set, only the named keys come out.
@@ -182,15 +183,49 @@ class FlowChecks:
             waiting += [*flow.children(node.place), *flow.children(node.place, of_else=True)]
         return found
 
+    def _set_by(self, node: FlowNode) -> list[str]:
+        if node.kind in {"workflow", "map"}:
+            return [node.output]
+        if "agentId" not in node.fields:
+            return []
+        verdict = [] if node.verifier is None else [node.verdict_output]
+        return [*(self._fields.get(node.agent) or ()), node.output, *verdict]
+
+    def warn_of_names(
+        self,
+        texts: Iterable[tuple[DocumentPath, FlowText]],
+        list_reads: ListReads,
+        state: Iterable[str],
+    ) -> None:
+        """Warn of names in *texts* that are none, and of keys that nothing sets in the *state*.
+
+        The engine takes what is not set for undefined, so nothing else would tell a misspelling.
+        """
+        nodes = self._flow.nodes.values()
+        known = dict.fromkeys([*_OF_ENGINE, *state])
+        for node in nodes:
+            # A loop may have items too.
+            items = [node.item, f"{node.item}Index"] if "over" in node.fields else []
+            known |= dict.fromkeys([*self._set_by(node), *items])
+        # The result of a workflow may set anything.
+        agents = [
+            self._fields.get(str(node.fields.get("agentId")))
+            for node in nodes
+            if node.kind == "agent"
+        ]
+        is_open = None in agents or any(node.kind == "workflow" for node in nodes)
+        for path, text in texts:
+            for name, *member in list_reads(text):
+                if name not in (*FLOW_NAMES, *text.names):
+                    self._findings.warn(path, unknown_name(name, (*FLOW_NAMES, *text.names)))
+                for key in member if name == "state" and not is_open else ():
+                    if key not in known and not key.startswith(_OF_BRANCH):
+                        told = f"nothing sets state.{key}; {suggestion(key, list(known))}"
+                        self._findings.warn(path, told)
+
 
 def _merges_all(merge: str | Mapping[str, str]) -> bool:
     return isinstance(merge, str) or "*" in merge
-
-
-def _members(role: RoleDefinition | None) -> list[str]:
-    schema: Any = None if role is None else role.output_schema
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return list(properties) if isinstance(properties, dict) else []
 
 
 # The fields of one container or agent in a workflow file, and what they may hold.
@@ -238,7 +273,7 @@ _NUMBERS = {
 }
 # Those of expressions, and the words of JavaScript that one could take for a name.
 _TAKEN = (
-    *("state", "iteration", "prompt", "depth"),
+    *FLOW_NAMES,
     *("true", "false", "null", "undefined", "NaN", "Infinity", "typeof", "Array", "Object"),
 )
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -255,6 +290,7 @@ def kinds_with(key: str) -> list[str]:
 
 class FieldReader:
     def __init__(self, findings: Findings, language: str, check_text: CheckText) -> None:
+        self.texts: list[tuple[DocumentPath, FlowText]] = []
         self._findings = findings
         self._language = language
         self._check_text = check_text
@@ -464,5 +500,6 @@ class FieldReader:
         return self._is_right(path, FlowText("template", value, self._language, self._names))
 
     def _is_right(self, path: DocumentPath, text: FlowText) -> bool:
+        self.texts.append((path, text))
         problem = self._check_text(text)
         return True if problem is None else self._add(path, problem)

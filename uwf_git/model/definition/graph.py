@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from uwf_git.model.builtin import reference
 from uwf_git.model.definition.definition import (
+    TABLE_NAMES,
     DocumentPath,
     Findings,
     FlowDefinition,
+    ListReads,
     RoleDefinition,
     Surroundings,
     UsedWorkflow,
@@ -17,6 +19,8 @@ from uwf_git.model.definition.definition import (
     find_nearest,
     shown,
     suggestion,
+    table_text,
+    unknown_name,
     yaml_kind,
 )
 from uwf_git.model.definition.flow_fields import (
@@ -25,7 +29,7 @@ from uwf_git.model.definition.flow_fields import (
     FlowChecks,
     kinds_with,
 )
-from uwf_git.model.definition.roles import SENTINELS
+from uwf_git.model.definition.roles import SENTINELS, list_fields
 from uwf_git.model.flow import (
     KINDS,
     MAX_LEVELS,
@@ -56,6 +60,9 @@ class FlowFile(NamedTuple):
     has_words: bool = True
     """Whether it describes roles, so that each agent should be one of them."""
 
+    state: Mapping[str, Any] | None = None
+    """What the state begins as."""
+
 
 class _Around(NamedTuple):
     names: tuple[str, ...] = ()
@@ -79,6 +86,7 @@ def read_flow(
     flow = reader.build(language or LANGUAGES[0])
     checks = FlowChecks(findings, flow, roles)
     checks.warn(reader.paths)
+    checks.warn_of_names(reader.texts, file.surroundings.list_reads, file.state or ())
     checks.check_files(reader.paths, reader.used.values())
     return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
@@ -130,6 +138,7 @@ class _FlowReader:
         self._name = name
         self._find_used = surroundings.find_used
         self._fields = FieldReader(findings, language, surroundings.check_text)
+        self.texts = self._fields.texts
         self._ids: dict[str, str] = {}
 
     def know(self, flow: Flow) -> None:
@@ -276,10 +285,11 @@ def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:
 CheckCondition = Callable[[str], str | None]
 
 _CONDITION_KEYS = ("condition", "when")
-_MEMBER = re.compile(r"(?<![\w.$\['\"])meta\.(\w+)")
-"""A member of the meta of the step just done; behind a bracket perhaps of another step."""
+_HISTORY = re.compile(
+    r"""\brole\s*=\s*["']([^"']+)["']\s*\](?:\[[^\]]*\])?\.meta\.([A-Za-z_]\w*)"""
+)
+"""A member of the meta of the steps of another role, or of one of these steps."""
 
-_PLAIN_SCHEMA = {"$schema", "title", "description", "type", "properties", "required"}
 _EMPTY = "the condition is empty; leave it out if it always holds"
 
 
@@ -490,31 +500,33 @@ def check_routes(findings: Findings, reading: GraphReading, *, roles: Sequence[s
 
 
 def warn_of_conditions(
-    findings: Findings, reading: GraphReading, roles: Mapping[str, RoleDefinition]
+    findings: Findings,
+    reading: GraphReading,
+    roles: Mapping[str, RoleDefinition],
+    list_reads: ListReads,
 ) -> None:
+    fields = {name: list_fields(role.output_schema) for name, role in roles.items()}
     for source, transitions in reading.entries.items():
-        known = _known_members(roles.get(source))
         for path, transition in zip(reading.ways.get(source, ()), transitions, strict=True):
-            condition = transition.condition or ""
-            for named in _MEMBER.findall(condition):
-                # In `history` it is the meta of any step.
-                if known and named not in known and "history" not in condition:
-                    message = f"the outputSchema of {source} has no {shown(named)}"
-                    findings.warn(path, f"{message}; {suggestion(named, known)}")
+            condition = transition.condition
+            if not condition:
+                continue
+            asked = _HISTORY.findall(condition)
+            for name, *below in list_reads(table_text(condition)):
+                if name not in TABLE_NAMES:
+                    own = [f"meta.{each}" for each in fields.get(source) or ()]
+                    findings.warn(path, unknown_name(name, [*TABLE_NAMES, *own]))
+                asked += [(source, member) for member in below if name == "meta"]
+            for role, member in asked:
+                if (known := fields.get(role)) and member not in known:
+                    message = f"the outputSchema of {role} has no {shown(member)}"
+                    findings.warn(path, f"{message}; {suggestion(member, known)}")
         if transitions and transitions[-1].condition is not None:
             findings.warn(
                 reading.ways[source][-1],
                 f"if no condition of {source} holds, the thread stops with an error; the last "
                 "transition needs none",
             )
-
-
-def _known_members(role: RoleDefinition | None) -> list[str]:
-    """List the members that the meta of *role* may have; empty if it may have others."""
-    schema = None if role is None else role.output_schema
-    if not isinstance(schema, dict) or not schema.keys() <= _PLAIN_SCHEMA:
-        return []
-    return list(schema.get("properties", ()))
 
 
 def _check_ends(

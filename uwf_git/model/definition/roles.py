@@ -279,6 +279,8 @@ MOST_CHECKS = 20
 
 ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
+_LISTS = ("allOf", "anyOf", "oneOf")
+
 
 class RolesFile(NamedTuple):
     name: str = ""
@@ -321,6 +323,10 @@ def _check_role_name(findings: Findings, path: DocumentPath, name: str) -> None:
     problem = check_name(name)
     if problem:
         findings.add(path, f"{shown(name)} cannot be a role's name: {problem}")
+    elif name in ("start", "end"):
+        findings.warn(
+            path, f"a picture shows {name} of the graph alike; give the role another name"
+        )
 
 
 def _read_role(
@@ -429,3 +435,19 @@ def _read_schema(
     for problem in check_schema(schema):
         findings.add_below(path, problem)
     return schema
+
+
+def list_fields(schema: Any) -> list[str] | None:
+    """List the fields of the answers that *schema* allows; None for an open schema."""
+    if schema is True:
+        return []
+    if not isinstance(schema, dict) or "$ref" in schema or "patternProperties" in schema:
+        return None
+    # A schema with problems is read too.
+    lists = [schema[key] for key in _LISTS if isinstance(schema.get(key), list)]
+    parts = [list_fields(part) for each in lists for part in each]
+    if isinstance(schema.get("properties"), dict):
+        parts.append([*schema["properties"]])
+    if None in parts or not parts:
+        return None
+    return [field for part in parts for field in part or ()]

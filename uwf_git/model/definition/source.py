@@ -12,6 +12,7 @@ from uwf_git.model.definition.definition import (
     DocumentPath,
     Findings,
     FlowDefinition,
+    ListReads,
     RoleDefinition,
     Surroundings,
     shown,
@@ -114,6 +115,7 @@ def read_definition(
     findings, outside = Findings(document), surroundings or Surroundings()
     fields, root = _read_top(findings, document.value)
     is_flow, named = root is not None, fields.get("roles")
+    state = _read_state(findings, fields.get("initialState"), is_flow=is_flow)
     name = _read_name(findings, fields, outside.name if root == () else None)
     language = read_language(findings, fields) if is_flow else None
     find_used = None if is_flow else outside.find_used
@@ -125,14 +127,16 @@ def read_definition(
     graph: Graph = {}
     flow: FlowDefinition | None = None
     if root is not None:
-        file = FlowFile(name, language, roles, outside)
+        file = FlowFile(name, language, roles, outside, state=state)
         bare = {key: item for key, item in fields.items() if key not in _BARE_KEYS}
         container = fields.get("root") if root else bare
         flow, added = read_flow(findings, root, container, file)
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]
     else:
-        graph = _read_graph(findings, fields, roles, role_names, check_condition)
+        graph = _read_graph(
+            findings, fields, roles, role_names, check_condition, outside.list_reads
+        )
     default = fields.get("defaultAgent")
     definition = Definition(
         name=name,
@@ -141,7 +145,7 @@ def read_definition(
         graph=graph,
         default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
-        initial_state=_read_state(findings, fields.get("initialState"), is_flow=is_flow),
+        initial_state=state,
         config=read_config(findings, fields.get("config")),
         flow=flow,
         warnings=findings.warnings,
@@ -190,13 +194,14 @@ def _read_graph(
     roles: Mapping[str, RoleDefinition],
     role_names: list[str],
     check_condition: CheckCondition,
+    list_reads: ListReads,
 ) -> Graph:
     reading = read_graph(
         findings, fields.get("moderator"), roles=role_names, check_condition=check_condition
     )
     if role_names and reading.is_understood:
         check_routes(findings, reading, roles=role_names)
-    warn_of_conditions(findings, reading, roles)
+    warn_of_conditions(findings, reading, roles, list_reads)
     return {name: tuple(ways) for name, ways in reading.entries.items()}
 
 
