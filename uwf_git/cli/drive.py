@@ -143,7 +143,7 @@ def work_command(  # noqa: PLR0913 (its options)
     type=click.IntRange(1),
     metavar="N",
     default=1000,
-    help="How many tasks are submitted at once.  [default: 1000]",
+    help="How many tasks are submitted at once; to local:N at most 2N.  [default: 1000]",
 )
 @click.option("--trust", is_flag=True, help="Let the commands of all these threads run.")
 @click.option("--wait", is_flag=True, help="Go on after the end of usage limits.")

@@ -192,6 +192,25 @@ def test_a_trunk_whose_branches_are_run_elsewhere_is_not_run(field: Field) -> No
     assert field.paid() == SPLIT_STEPS
 
 
+def test_a_branch_of_a_thread_that_is_run_elsewhere_is_not_run(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(SPLIT)
+    done = field.place / "done"
+    field.let(f"mkdir {done} 2>/dev/null || while [ ! -e {field.go} ]; do sleep 0.05; done")
+    with ended(first := a.work(thread)):
+        field.wait_paid(5)
+        b.run("fetch")
+        branch = b.json("thread", "show", thread)["branches"][0]["thread"]
+        with b.work(branch) as process:
+            _out, err = process.communicate()
+        assert process.returncode == 4, err
+        assert field.paid() == 5
+        field.go.touch()
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.paid() == SPLIT_STEPS
+
+
 class Away(Hub):
     """A hub of claims in memory, whose answer is sometimes lost, and the look that follows."""
 

@@ -95,6 +95,15 @@ def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field) -> Non
     assert not field.refs("refs/threads")
 
 
+def test_no_branch_is_paid_that_another_has_made_needless(field: Field) -> None:
+    a = field.machine("a")
+    node = "    - {type: agent, agentId: one}\n"
+    a.begin(f"name: any\nroot:\n  type: parallel\n  join: any\n  merge: last\n  nodes:\n{node * 6}")
+    assert a.drive("--on", "local:1")["stopped"] == "idle"
+    assert not field.refs("refs/threads")
+    assert field.paid() < 6
+
+
 # What a driver submits: policies, limits and trust hold as on one machine.
 
 

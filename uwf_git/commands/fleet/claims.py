@@ -114,6 +114,17 @@ def list_ended_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
     return {each: oid for each, oid in list_claims(refs).items() if ARCHIVE + each in refs}
 
 
+def thread_claimed(thread: ThreadId, claim: Claim) -> Conflict:
+    host = claim.said.get("host", "another machine")
+    return Conflict(
+        f"thread {thread} is run by {host}, which renews its claim",
+        code="thread-claimed",
+        hint="`uwf ps --remote` shows who runs what",
+        thread=thread,
+        host=host,
+    )
+
+
 class Watch:
     """Tells which claims are dead, by the time that passes while it sees the same value."""
 
@@ -201,14 +212,7 @@ class Keeper:
                 continue
             first = first or found.value
             if first != found.value:
-                host = found.said.get("host", "another machine")
-                raise Conflict(
-                    f"thread {thread} is run by {host}, which renews its claim",
-                    code="thread-claimed",
-                    hint="`uwf ps --remote` shows who runs what",
-                    thread=thread,
-                    host=host,
-                )
+                raise thread_claimed(thread, found)
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:

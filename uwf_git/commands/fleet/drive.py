@@ -20,7 +20,7 @@ from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split import find_container
-from uwf_git.commands.step.step_thread import list_leaves
+from uwf_git.commands.step.step_thread import list_leaves, sweep_held
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
 from uwf_git.commands.turn.limits import find_limit, find_steps_left
@@ -97,11 +97,11 @@ def find_runnable(
             return None
     elif status != "ready":
         return None
-    try:
-        check_ancestors(store, snapshot)
-    except BranchHeld:
-        return None
+    check_ancestors(store, snapshot)
     around = list(walk_trunks(store, snapshot))
+    if around and _has_winner(store, around[0]):
+        # It is given up as soon as the thread around joins.
+        return None
     standing += tuple(each.commit.oid for each in around)
     role = _find_role(snapshot)
     allowed, refused = _judge_commands(store, snapshot, job, trusts=trusts)
@@ -125,11 +125,13 @@ def _find_role(snapshot: Snapshot) -> str | None:
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
+    return _has_winner(store, tip) or all(_is_at_rest(store, each) for each in branches)
+
+
+def _has_winner(store: Store, tip: Snapshot) -> bool:
     found = tip.get_present().split
     policy = {} if found is None else find_container(tip, found.at).policy
-    if policy.get("join") == "any" and any(each.has_ended for each in branches):
-        return True
-    return all(_is_at_rest(store, each) for each in branches)
+    return policy.get("join") == "any" and any(e.has_ended for e in list_branches(store, tip))
 
 
 def _is_at_rest(store: Store, branch: Branch) -> bool:
@@ -295,12 +297,17 @@ class _Driver:
         self._hub = Hub(store, caller, self._remote)
         self._watch = Watch(request.job.ttl_s * _PATIENCE)
         self._named = [resolve_thread(store, each) for each in request.threads]
+        # No more wait than are at work: what has become needless can be left out.
+        self._most = min(request.jobs, getattr(executor, "most", request.jobs))
         self._families = [Family(store, each) for each in self._named]
         self._seen: dict[str, Oid] = {}
         self._pending: dict[Future[Done], Runnable] = {}
         self._given_up: list[Future[Done]] = []
         self._rests: dict[ThreadId, Standing] = {}
         self._deaths: Counter[ThreadId] = Counter()
+        self._lost: dict[ThreadId, Oid | None] = {}
+        """The claims of runs whose workers have died, once they were seen."""
+
         self._not_before: dict[ThreadId, float] = {}
         self._apart: set[ThreadId] = set()
         """Those of which the hub has another history than this store, or none that can be taken."""
@@ -341,6 +348,8 @@ class _Driver:
         """Note when the thread of *task* may be submitted again."""
         job, now = self._request.job, time.monotonic()
         self._refused.discard(task.thread)
+        if stopped == _LOST:
+            self._lost[task.thread] = None
         if stopped == _LOST or stopped in _NO_HUB:
             self._deaths[task.thread] += 1
             if self._deaths[task.thread] < _MOST_DEATHS:
@@ -368,11 +377,12 @@ class _Driver:
         dead = self._watch.find_dead(claims)
         self._drop_silent(dead)
         # The run that a worker's death has cut short may go on where it was.
-        alive = claims.keys() - dead.keys() - self._deaths.keys()
+        self._lost = {each: oid or claims.get(each) for each, oid in self._lost.items()}
+        alive = {each for each, oid in claims.items() if self._lost.get(each) != oid} - dead.keys()
         will_go_on = bool(self._pending or alive)
         under_way = {task.thread for task in self._pending.values()}
         for head in heads.values():
-            if len(self._pending) >= self._request.jobs:
+            if len(self._pending) >= self._most:
                 # Each head that is read takes a millisecond, at each look.
                 break
             found = None if head.thread in under_way else self._find_new(head)
@@ -387,7 +397,7 @@ class _Driver:
                 continue
             will_go_on = True
             if self._has_room(found):
-                self._submit(found, dead.get(head.thread))
+                self._submit(found, dead)
         if not will_go_on:
             self._drop_ended_claims(refs)
         return will_go_on or self._waits(heads)
@@ -416,14 +426,18 @@ class _Driver:
         """Return how a thread can go on that is not under way, and that does not rest."""
         found = None
         with self._guarded(head.thread):
-            found = find_runnable(
-                self._store,
-                head,
-                now_ms=self._caller.now_ms(),
-                job=self._request.job,
-                trusts=self._request.trust,
-                waits=self._request.wait,
-            )
+            try:
+                found = find_runnable(
+                    self._store,
+                    head,
+                    now_ms=self._caller.now_ms(),
+                    job=self._request.job,
+                    trusts=self._request.trust,
+                    waits=self._request.wait,
+                )
+            except BranchHeld as held:
+                # Who gave up the thread around may not have had this branch.
+                sweep_held(self._store, self._caller, held)
         is_new = found is not None and self._rests.get(head.thread) != found.standing
         return found if is_new else None
 
@@ -492,12 +506,14 @@ class _Driver:
         siblings = sum(task.root == found.root for task in self._pending.values())
         return found.left is None or siblings < found.left
 
-    def _submit(self, found: Runnable, over: Oid | None) -> None:
+    def _submit(self, found: Runnable, dead: Mapping[ThreadId, Oid]) -> None:
+        over = dead.get(found.thread)
         job = self._request.job._replace(
             thread=found.thread,
             over=over or "",
             allowed=found.allowed,
             around=found.around,
+            dead=tuple(dead[each] for each in found.around if each in dead),
             # Who shares a limit with siblings takes one step and is looked at anew.
             max_steps=self._request.job.max_steps if found.root is None else 1,
         )

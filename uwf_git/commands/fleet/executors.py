@@ -61,7 +61,7 @@ class _LocalExecutor(FutureExecutor):
     """Processes of this machine: when one was killed, new ones take the place of all."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        self._count, self.most = count, 2 * count
         self._pool = self._open()
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **_named: Any) -> "Future[Any]":

@@ -23,10 +23,19 @@ from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.family import list_present_descendants
-from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper, list_claims
+from uwf_git.commands.fleet.claims import (
+    POLL_S,
+    TTL_S,
+    Held,
+    Hub,
+    Keeper,
+    list_claims,
+    place_of,
+    thread_claimed,
+)
 from uwf_git.commands.remote.fetch import ORIGIN, Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.remote.push_plan import find_false_join, list_new_joins, with_branches
 from uwf_git.commands.split import name_work
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import judge_by
@@ -62,7 +71,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.history import find_tip, read_snapshot, walk_trunks
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #
@@ -253,6 +262,9 @@ class Share(NamedTuple):
     over: Oid | None = None
     """The dead claim that this run takes over."""
 
+    dead: frozenset[str] = frozenset()
+    """The claims of threads around that are dead."""
+
     new_id: Callable[[], ThreadId] | None = None
     """The clone is a cache: a step that came too late is kept as a fork with such an id."""
 
@@ -327,6 +339,7 @@ class SharedDrive:
             taken.callback(keeper.release, held)
             self._held = held
             self._follow()
+            self._check_around()
             if and_branches:
                 claims = list_claims(self._hub.look())
                 for branch in list(list_present_descendants(self._store, self._thread)):
@@ -343,6 +356,17 @@ class SharedDrive:
                     # What was interrupted, too; if that fails, the next run here begins with it.
                     with suppress(UwfError):
                         self._push_once()
+
+    def _check_around(self) -> None:
+        """Leave a branch to the machine that runs a thread around it, and its branches with it."""
+        own = find_tip(self._store, self._thread)
+        around = [] if own is None else list(walk_trunks(self._store, own))
+        claims = list_claims(self._hub.look()) if around else {}
+        for thread in (each.record.thread for each in around):
+            if claims.get(thread, "") not in {"", *self._share.dead}:
+                found = self._hub.read_claims(thread).get(thread)
+                if found is not None and found.said.get("place") != place_of(self._store):
+                    raise thread_claimed(thread, found)
 
     def run(self) -> Driven:
         """Drive until there is a reason to stop; join branches that have all ended, and go on.
@@ -484,13 +508,27 @@ class SharedDrive:
             if (failure := fetched._replace(missing=()).failure()) is not None:
                 raise failure
             return kept
-        for each in fetched.of("diverged"):
-            request = ForkRequest(each.thread, at=each.local)
-            fork = fork_thread(self._store, self._caller, request, thread=new_id())
-            kept[each.thread] = fork.thread
+        # A thread around that joined the end of a diverged branch comes after the branch.
+        apart = {each.thread: each.local for each in fetched.of("diverged")}
+        for thread, local in {**apart, **self._list_false_joins()}.items():
+            fork = fork_thread(
+                self._store, self._caller, ForkRequest(thread, at=local), thread=new_id()
+            ).thread
+            kept[thread] = fork
             if self._share.project is not None:
-                self._share.project.keep(each.thread, fork.thread)
+                self._share.project.keep(thread, fork)
         return kept
+
+    def _list_false_joins(self) -> dict[ThreadId, Oid]:
+        """List where threads of the family are that joined a branch which the hub has elsewhere."""
+        seen, found = read_shared(self._store, self._hub.remote), dict[ThreadId, Oid]()
+        for thread in reversed(self._list_family()):
+            tip, known = find_tip(self._store, thread), seen.find_tip(thread)
+            if tip is not None and known is not None:
+                ends = list_new_joins(self._store, tip.commit.oid, known)
+                if find_false_join(self._store, ends, seen):
+                    found[thread] = tip.commit.oid
+        return found
 
     def _join(self) -> bool:
         """Settle and join the branches if they have ended; return whether the thread goes on."""
@@ -528,6 +566,9 @@ class Job(NamedTuple):
 
     around: tuple[str, ...] = ()
     """The threads around it, the nearest first."""
+
+    dead: tuple[str, ...] = ()
+    """The dead claims of these threads."""
 
     allowed: tuple[str, ...] = ()
     """What may run beside what the worker's own list trusts: payloads as JSON."""
@@ -583,7 +624,8 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
             hint="set HOME",
         )
     folder = os.path.join(home, ".uwf")
-    share = Share(ORIGIN, job.ttl_s, job.poll_s, Oid(job.over) if job.over else None, _new_id)
+    over, dead = Oid(job.over) if job.over else None, frozenset(job.dead)
+    share = Share(ORIGIN, job.ttl_s, job.poll_s, over, dead, _new_id)
     workdir = job.workdir
     if job.project:
         project = Project(job.project, job.base, thread, around, folder, environ)
