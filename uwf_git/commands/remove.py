@@ -7,7 +7,12 @@ from typing import NamedTuple
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
-from uwf_git.commands.remote.push_plan import list_joined, with_branches
+from uwf_git.commands.remote.push_plan import (
+    find_false_join,
+    list_joined,
+    list_new_joins,
+    with_branches,
+)
 from uwf_git.commands.remote.reconcile import check_no_work_waits, first_finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.worktree.record import find_worktree, forget_worktrees
@@ -20,7 +25,15 @@ from uwf_git.commands.worktree.worktrees import (
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.remotes.remotes import Remote, Sides, list_remotes, list_sides, read_sides, track
+from uwf_git.store.remotes.remotes import (
+    Remote,
+    Sides,
+    list_remotes,
+    list_sides,
+    read_shared,
+    read_sides,
+    track,
+)
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
@@ -282,5 +295,9 @@ def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remot
             continue  # a fetch settles what an interrupted archiving has left
         is_ahead = is_descendant(store.objects, there, kept)
         is_behind = sides.there_archived is None and is_descendant(store.objects, kept, there)
+        if is_behind:
+            # What has joined another end than the remote has cannot be pushed either.
+            ends = list_new_joins(store, kept, there)
+            is_behind = find_false_join(store, ends, read_shared(store, remote)) is None
         if not is_ahead and not is_behind:
             yield remote, sides, there

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from commands.flows import lists, plays, split_checks
 from commands.forging import forge, says
-from commands.sharing import Site, empty, refs_of, share
+from commands.sharing import Shared, Site, empty, refs_of, share
 from commands.world import World, replied
 from refusing import refuses
 
@@ -30,14 +30,14 @@ from uwf_git.store.store import Store, create_store, find_store, open_store
 
 
 @pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+def shared(world: World, hub: Path) -> Shared:
     site, thread = share(world, str(hub))
     site.push()
     return site, thread
 
 
 def test_a_clone_is_a_store_that_knows_where_it_came_from(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    shared: Shared, world: World, hub: Path
 ) -> None:
     cloned = clone_store(world.caller, "../hub.git", "deep/copy.git")
     assert cloned.path == f"{world.place}/deep/copy.git"
@@ -49,7 +49,7 @@ def test_a_clone_is_a_store_that_knows_where_it_came_from(
 
 
 def test_a_clone_has_the_name_at_the_end_of_the_url(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    shared: Shared, world: World, hub: Path
 ) -> None:
     assert clone_store(world.caller, f"file://{hub}", None).path == f"{world.place}/hub.git"
     with refuses("place-taken", match=str(world.place)):
@@ -59,7 +59,7 @@ def test_a_clone_has_the_name_at_the_end_of_the_url(
 
 
 def test_a_clone_in_an_empty_folder_keeps_it_private_and_where_it_is(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    shared: Shared, world: World, hub: Path
 ) -> None:
     folder = world.place / "private"
     folder.mkdir(mode=0o700)

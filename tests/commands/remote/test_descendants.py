@@ -363,6 +363,15 @@ def test_a_join_comes_with_its_branches_or_not_at_all(
     assert isinstance(failure, Conflict)
     assert refs_of(hub)[f"threads/{at.thread}"] == before
     assert verify(open_store(str(hub)), []).troubles == ()
+    # A fork keeps what was joined here, and the thread follows the hub.
+    site.fetch()
+    world.fork(first)
+    world.fork(at.thread)
+    assert world.tip(at.thread) == before
+    run_to_end(site, at.thread)
+    assert site.push(at.thread).failure() is None
+    for each in (world.store, open_store(str(hub))):
+        assert verify(each, []).troubles == ()
 
 
 def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(

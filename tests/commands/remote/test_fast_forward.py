@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from commands.flows import split_checks
-from commands.sharing import Site, another, hub
+from commands.sharing import Site, Sites, another, hub
 from commands.world import World, fails
 from refusing import refuses
 
@@ -57,9 +57,7 @@ def take_over(site: Site, thread: ThreadId) -> bool:
     return fast_forward_from_tracking(open_store(str(site.path)), thread)
 
 
-def test_a_thread_that_ended_elsewhere_may_not_be_stepped(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_thread_that_ended_elsewhere_may_not_be_stepped(sites: Sites) -> None:
     site, other, thread = sites
     other.end(thread)
     site.step(thread, ok=True)
@@ -71,7 +69,7 @@ def test_a_thread_that_ended_elsewhere_may_not_be_stepped(
     assert f"uwf thread fork {thread} --at {here}" in (ended.value.hint or "")
 
 
-def test_an_invalid_archive_at_a_remote_stops_no_step(sites: tuple[Site, Site, ThreadId]) -> None:
+def test_an_invalid_archive_at_a_remote_stops_no_step(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     site.step(thread, ok=True)
@@ -84,7 +82,7 @@ def test_an_invalid_archive_at_a_remote_stops_no_step(sites: tuple[Site, Site, T
     assert not take_over(site, thread)
 
 
-def test_work_that_waits_is_recorded_first(sites: tuple[Site, Site, ThreadId]) -> None:
+def test_work_that_waits_is_recorded_first(sites: Sites) -> None:
     site, other, thread = sites
     tip = site.find(f"threads/{thread}")
     other.step(thread)
@@ -96,9 +94,7 @@ def test_work_that_waits_is_recorded_first(sites: tuple[Site, Site, ThreadId]) -
     assert site.find(f"threads/{thread}") == tip
 
 
-def test_a_tracking_ref_that_is_broken_stops_no_step(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_tracking_ref_that_is_broken_stops_no_step(sites: Sites) -> None:
     site, _other, thread = sites
     path = site.path / "refs" / "uwf" / "remotes" / "origin" / "threads" / thread
     path.write_text("nonsense\n")
@@ -134,9 +130,7 @@ STEERED: dict[str, tuple[Before, Steer]] = {
 
 
 @pytest.mark.parametrize("verb", STEERED)
-def test_each_verb_that_steers_goes_on_from_what_a_remote_has(
-    verb: str, sites: tuple[Site, Site, ThreadId]
-) -> None:
+def test_each_verb_that_steers_goes_on_from_what_a_remote_has(verb: str, sites: Sites) -> None:
     site, other, thread = sites
     before, steer = STEERED[verb]
     before(other, thread)

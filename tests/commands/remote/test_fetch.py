@@ -2,19 +2,18 @@ import os
 from pathlib import Path
 
 from commands.forging import forge, says
-from commands.sharing import Site, another, refs_of
+from commands.sharing import Site, Sites, another, refs_of
 from commands.world import DEMO, World
 from refusing import is_refused, refuses
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import lock_thread
 
 WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 
-def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:
+def test_what_is_ahead_there_is_taken_over(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     new = other.world.start()
@@ -32,9 +31,7 @@ def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -
     assert site.fetch().unchanged == 3
 
 
-def test_a_busy_thread_is_named_and_taken_over_later(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_busy_thread_is_named_and_taken_over_later(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     new = other.world.start()
@@ -51,9 +48,7 @@ def test_a_busy_thread_is_named_and_taken_over_later(
     assert [each.event for each in site.fetch().reconciled] == ["moved"]
 
 
-def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(sites: Sites) -> None:
     site, other, _thread = sites
     for words, each in (("well", site), ("well", other), ("best", other)):
         each.world.put(DEMO.replace("Writes.", f"Writes {words}."))
@@ -64,9 +59,7 @@ def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(
     assert site.push().failure() is None
 
 
-def test_diverged_workflows_are_both_kept(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_diverged_workflows_are_both_kept(sites: Sites) -> None:
     site, other, _thread = sites
     for each, words in ((site, "Writes well."), (other, "Writes badly.")):
         each.world.put(DEMO.replace("Writes.", words))
@@ -79,9 +72,7 @@ def test_diverged_workflows_are_both_kept(
     assert site.find("uwf/remotes/origin/workflows/demo") == other.find("workflows/demo")
 
 
-def test_what_is_wrong_is_neither_tracked_nor_taken_over(
-    sites: tuple[Site, Site, ThreadId], hub: Path
-) -> None:
+def test_what_is_wrong_is_neither_tracked_nor_taken_over(sites: Sites, hub: Path) -> None:
     site, other, thread = sites
     tip = other.find(f"threads/{thread}")
     (hub / "refs" / "threads" / WRONG).write_text(f"{tip}\n")
@@ -97,14 +88,10 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(
     assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
     assert site.find(f"threads/{good}") is not None
     # It stays wrong, and is reported every time.
-    again = site.fetch().failure()
-    assert again is not None
-    assert again.code == "refs-refused"
+    assert is_refused(site.fetch().failure(), "refs-refused")
 
 
-def test_a_split_out_of_nothing_is_not_taken_over(
-    sites: tuple[Site, Site, ThreadId], hub: Path
-) -> None:
+def test_a_split_out_of_nothing_is_not_taken_over(sites: Sites, hub: Path) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -121,7 +108,7 @@ def test_a_split_out_of_nothing_is_not_taken_over(
 
 
 def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(
-    sites: tuple[Site, Site, ThreadId], hub: Path
+    sites: Sites, hub: Path
 ) -> None:
     site, other, thread = sites
     other.end(thread)
@@ -138,9 +125,7 @@ def test_without_a_remote_there_is_nothing_to_fetch_from(world: World) -> None:
         Site(world).fetch()
 
 
-def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(sites: Sites) -> None:
     site, other, thread = sites
     file = site.path / "refs" / "threads" / thread
     file.write_text("")

@@ -1,17 +1,16 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, refs_of
+from commands.sharing import Shared, Sites, refs_of
 from commands.world import World
 from refusing import is_refused, refuses
 from store.small_packs import lose
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
 from uwf_git.store.refs import BadRef
 
 
-def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Path) -> None:
+def test_what_git_pushed_is_noticed(sites: Sites, hub: Path) -> None:
     site, other, thread = sites
     site.step(thread)
     site.push()
@@ -25,9 +24,7 @@ def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Pat
     assert is_refused(pushed.failure(), "fetch-first")
 
 
-def test_a_diverged_push_names_the_command_that_helps(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_diverged_push_names_the_command_that_helps(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -41,7 +38,7 @@ def test_a_diverged_push_names_the_command_that_helps(
 
 
 def test_a_thread_that_is_not_whole_stays_and_the_others_go(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    shared: Shared, world: World, hub: Path
 ) -> None:
     site, thread = shared
     tip = site.world.snapshot(thread)
@@ -58,14 +55,12 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     assert set(refs_of(hub)) == {f"threads/{good}", "workflows/demo"}
 
 
-def test_a_remote_has_to_be_known(shared: tuple[Site, ThreadId]) -> None:
+def test_a_remote_has_to_be_known(shared: Shared) -> None:
     with refuses("no-such-remote"):
         shared[0].push(remote="elsewhere")
 
 
-def test_the_loser_of_a_race_for_an_archive_has_to_fetch(
-    shared: tuple[Site, ThreadId], hub: Path
-) -> None:
+def test_the_loser_of_a_race_for_an_archive_has_to_fetch(shared: Shared, hub: Path) -> None:
     site, thread = shared
     site.push()
     site.end(thread)
@@ -80,9 +75,7 @@ def test_the_loser_of_a_race_for_an_archive_has_to_fetch(
     assert is_refused(pushed.failure(), "fetch-first")
 
 
-def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
-    shared: tuple[Site, ThreadId], hub: Path
-) -> None:
+def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(shared: Shared, hub: Path) -> None:
     site, thread = shared
     other = site.world.start()
     site.push()
@@ -97,7 +90,7 @@ def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
 
 
 def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
-    shared: tuple[Site, ThreadId], hub: Path
+    shared: Shared, hub: Path
 ) -> None:
     site, thread = shared
     site.push()

@@ -1,32 +1,26 @@
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, refs_of, share
-from commands.world import World
+from commands.sharing import Shared, another, refs_of, share
+from commands.world import Git, World
 from refusing import is_refused
 from store.small_packs import packs_in, write_blobs
 
 from uwf_git.errors import Refused
-from uwf_git.model.names import ThreadId
 from uwf_git.store.packing import MOST_PACKS
 from uwf_git.store.store import NotAStore, open_store
 
-Git = Callable[..., str]
-
 
 @pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+def shared(world: World, hub: Path) -> Shared:
     """Return a site where no git is installed."""
     world.caller = world.caller._replace(environ={**os.environ, "PATH": ""})
     return share(world, str(hub))
 
 
-def test_threads_are_shared_without_git(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
-) -> None:
+def test_threads_are_shared_without_git(shared: Shared, world: World, hub: Path, git: Git) -> None:
     site, thread = shared
     assert site.push().failure() is None
     assert refs_of(hub) == site.refs()
@@ -41,7 +35,7 @@ def test_threads_are_shared_without_git(
 
 
 def test_the_rules_of_a_shared_store_hold_without_hooks(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
+    shared: Shared, world: World, hub: Path
 ) -> None:
     site, thread = shared
     good = world.start()
@@ -58,9 +52,7 @@ def test_the_rules_of_a_shared_store_hold_without_hooks(
     assert set(refs_of(hub)) == {f"threads/{thread}", f"threads/{good}", "workflows/demo"}
 
 
-def test_group_may_write_what_a_push_makes(
-    shared: tuple[Site, ThreadId], hub: Path, git: Git
-) -> None:
+def test_group_may_write_what_a_push_makes(shared: Shared, hub: Path, git: Git) -> None:
     git("config", "core.sharedRepository", "group", cwd=hub)
     before = os.umask(0o022)
     try:
@@ -73,7 +65,7 @@ def test_group_may_write_what_a_push_makes(
     assert [path.name for path in made if not path.stat().st_mode & stat.S_IWGRP] == []
 
 
-def test_the_faster_push_wins(shared: tuple[Site, ThreadId], world: World, hub: Path) -> None:
+def test_the_faster_push_wins(shared: Shared, world: World, hub: Path) -> None:
     site, thread = shared
     site.push()
     other = another(world, str(hub))
@@ -84,15 +76,13 @@ def test_the_faster_push_wins(shared: tuple[Site, ThreadId], world: World, hub: 
     assert refs_of(hub, "threads") == other.refs("threads")
 
 
-def test_a_place_without_a_repository_is_named(shared: tuple[Site, ThreadId], hub: Path) -> None:
+def test_a_place_without_a_repository_is_named(shared: Shared, hub: Path) -> None:
     hub.rename(hub.with_name("elsewhere.git"))
     with pytest.raises(NotAStore, match=str(hub)):
         shared[0].push()
 
 
-def test_a_push_unites_the_packs_of_those_before(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
+def test_a_push_unites_the_packs_of_those_before(shared: Shared, world: World, hub: Path) -> None:
     site, _thread = shared
     site.push()
     there = open_store(str(hub))

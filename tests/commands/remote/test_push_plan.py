@@ -251,6 +251,17 @@ def test_without_atomic_pushes_the_archive_is_there_first() -> None:
     assert server.refs == {"a": B, "c": B, "a-active": None}
 
 
+def test_without_atomic_pushes_a_join_waits_for_all_its_branches() -> None:
+    ends = [change for name in "ab" for change in move(name).changes]
+    joined = PushUnit("t", (RefChange("t", A, B, "moved"), *ends))
+    server = Server("b", atomic=False)
+    assert server.push([joined]) == {"t": DECLINED}
+    assert not server.refs.keys() & {"t", "a-active", "b-active"}
+    whole = Server(atomic=False)
+    assert whole.push([joined]) == {"t": None}
+    assert whole.pushes[-3:] == [["a", "b"], ["t"], ["a-active", "b-active"]]
+
+
 def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:
     remote = add_remote(world.store, "origin", "https://me:secret@host/x", cwd=world.caller.cwd)
     world.reopen()

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, refs_of
+from commands.sharing import Sites, refs_of
 from refusing import refuses
 from store.conftest import Git
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
 from uwf_git.store import refs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.refs import Refs
@@ -26,9 +25,7 @@ def break_thread(hub: Path, git: Git, thread: str) -> str:
     return made
 
 
-def test_nothing_of_what_is_refused_stays(
-    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
-) -> None:
+def test_nothing_of_what_is_refused_stays(sites: Sites, hub: Path, git: Git) -> None:
     site, other, thread = sites
     before = site.refs("uwf")
     good = other.world.start()
@@ -53,9 +50,7 @@ def test_nothing_of_what_is_refused_stays(
     assert git("fsck", "--strict", cwd=store) == ""
 
 
-def test_workflow_that_is_refused_leaves_nothing(
-    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
-) -> None:
+def test_workflow_that_is_refused_leaves_nothing(sites: Sites, hub: Path, git: Git) -> None:
     site, _other, thread = sites
     tip = (hub / "refs/threads" / thread).read_text()
     (hub / "refs/workflows/odd").write_text(tip)
@@ -69,7 +64,7 @@ def test_workflow_that_is_refused_leaves_nothing(
 
 
 def test_many_threads_are_taken_over_by_two_writes_of_refs(
-    sites: tuple[Site, Site, ThreadId], hub: Path, monkeypatch: pytest.MonkeyPatch
+    sites: Sites, hub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, other, _thread = sites
     new = [other.world.start() for _number in range(3)]
@@ -90,9 +85,7 @@ def test_many_threads_are_taken_over_by_two_writes_of_refs(
     assert not list((site.path / "uwf/locks").glob(f"{new[0]}*"))
 
 
-def test_more_new_refs_than_are_accepted_are_not_fetched(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_more_new_refs_than_are_accepted_are_not_fetched(sites: Sites) -> None:
     site, other, thread = sites
     for _number in range(2):
         other.world.start()

@@ -4,7 +4,7 @@ Each ref is changed only from the value that the remote reported; what the remot
 store does not know is left alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -20,6 +20,8 @@ from uwf_git.commands.remote.push_plan import (
     PushUnit,
     RefChange,
     UnitResult,
+    find_false_join,
+    list_new_joins,
     plan_push,
     send_units,
     single_units,
@@ -29,7 +31,7 @@ from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
-from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
+from uwf_git.store.objects.commit import Needed, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (
@@ -54,7 +56,6 @@ from uwf_git.store.remotes.remotes import (
 from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
-from uwf_git.store.threads.history import read_snapshot, walk_history
 from uwf_git.store.tidy import unite_packs
 from uwf_git.surroundings import without_local_variables
 
@@ -252,10 +253,14 @@ class _Push:
         into: dict[str, str] = {}
         self._apart = []
         for unit in units:
-            ends = dict(self._list_joined(unit))
-            false = next((each for each in ends.items() if not self._may_join(*each, there)), None)
+            known = next((each.before for each in unit.changes if each.before), None)
+            tip = next((each.after for each in unit.changes if each.after), None)
+            if known is None or tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
+                continue
+            ends = list_new_joins(self.store, tip, known)
+            false = find_false_join(self.store, ends, there)
             if false is not None:
-                self._apart.append(_refuse_join(unit, *false))
+                self._apart.append(_refuse_join(unit, false, ends[false]))
             else:
                 into |= {ARCHIVE + branch: unit.name for branch in ends}
         left = set[str]()
@@ -265,32 +270,13 @@ class _Push:
                 left.add(name)
                 name = into.get(name)
         bound: dict[str, list[RefChange]] = {}
-        # Where a push is not atomic, the first change goes first: that of a branch.
-        for unit in sorted(units, key=lambda each: each.name not in into):
+        for unit in units:
             around = unit.name
             while around in into:
                 around = into[around]
             if unit.name not in left:
                 bound.setdefault(around, []).extend(unit.changes)
         return [PushUnit(name, tuple(changes)) for name, changes in bound.items()]
-
-    def _may_join(self, branch: ThreadId, end: Oid, there: SharedRefs) -> bool:
-        known = there.find_tip(branch) or end
-        goes_on = branch not in there.archive and is_descendant(self.store.objects, end, known)
-        return known == end or goes_on
-
-    def _list_joined(self, unit: PushUnit) -> Iterator[tuple[ThreadId, Oid]]:
-        """Yield the branches that a thread has joined since the remote has it, and their ends."""
-        known = next((each.before for each in unit.changes if each.before), None)
-        tip = next((each.after for each in unit.changes if each.after), None)
-        if known is None or tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
-            return
-        with suppress(StoreDamaged):  # told when its objects are collected
-            for at in walk_history(self.store, tip):
-                if at.commit.oid == known:
-                    return
-                ends = at.commit.parents[1:] if at.record.event == "join" else ()
-                yield from ((read_snapshot(self.store, end).record.thread, end) for end in ends)
 
     def _send(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         """Send planned *units*; refuse those whose refs have moved at the remote since."""

@@ -1,7 +1,7 @@
 """What a push sends: which refs it changes, in which batches, and what a first push would."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -150,6 +150,31 @@ def list_joined(store: Store, commit: Oid) -> set[Oid]:
                 found.update(joined)
                 waiting += joined
     return found
+
+
+def list_new_joins(store: Store, tip: Oid, known: Oid) -> dict[ThreadId, Oid]:
+    """List the branches that the thread at *tip* has joined since *known*, and their ends."""
+    ends: dict[ThreadId, Oid] = {}
+    # Told when its objects are collected.
+    with suppress(StoreDamaged):
+        for at in walk_history(store, tip):
+            if at.commit.oid == known:
+                break
+            for end in at.commit.parents[1:] if at.record.event == "join" else ():
+                ends[read_snapshot(store, end).record.thread] = end
+    return ends
+
+
+def find_false_join(
+    store: Store, ends: Mapping[ThreadId, Oid], there: SharedRefs
+) -> ThreadId | None:
+    """Return the first branch of *ends* that a remote with the refs *there* has elsewhere."""
+    for branch, end in ends.items():
+        known = there.find_tip(branch) or end
+        goes_on = branch not in there.archive and is_descendant(store.objects, end, known)
+        if known != end and not goes_on:
+            return branch
+    return None
 
 
 # Push plans: which refs of a remote a push changes, and which it leaves.
@@ -430,15 +455,28 @@ class _Batches:
         return [later.get(each.unit.name, each) for each in results]
 
     def _send_in_order(self, units: Sequence[PushUnit]) -> list[UnitResult]:
-        """Push the first change of each unit, then the rest of those that were accepted."""
-        begun = self.send([unit._replace(changes=unit.changes[:1]) for unit in units], atomic=False)
-        rest = {unit.name: unit.changes[1:] for unit in units}
-        later = [
-            each.unit._replace(changes=rest[each.unit.name]) for each in begun if not each.reason
-        ]
-        ended = {each.unit.name: each for each in self.send(later, atomic=False)}
-        found = [ended.get(each.unit.name, each) for each in begun]
-        return [each._replace(unit=unit) for each, unit in zip(found, units, strict=True)]
+        """Push of each unit the ends of its branches, then its own ref, then what is deleted.
+
+        What follows waits for what was accepted.
+        """
+        found: dict[str, UnitResult] = {}
+        for turn in ("branches", "own", "deleted"):
+            parts = [
+                unit._replace(
+                    changes=tuple(each for each in unit.changes if _turn_of(unit, each) == turn)
+                )
+                for unit in units
+                if unit.name not in found or found[unit.name].reason is None
+            ]
+            sent = self.send([part for part in parts if part.changes], atomic=False)
+            found |= {each.unit.name: each for each in sent}
+        return [found[unit.name]._replace(unit=unit) for unit in units]
+
+
+def _turn_of(unit: PushUnit, change: RefChange) -> str:
+    if change.after is None:
+        return "deleted"
+    return "own" if change.ref == unit.name else "branches"
 
 
 def _judge(unit: PushUnit, report: PushReport) -> UnitResult:
