@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from commands.step.test_ending import edits, files_of, user_state
-from commands.worktree.project import PAIR, Git, begin_project, children, commit_all
-from commands.world import World, read_thread, says
+from commands.worktree.project import begin_project, begin_split, children, commit_all
+from commands.world import Git, World, read_thread, says
 from conftest import Draws
 from refusing import refuses
 
@@ -111,6 +111,16 @@ def test_failed_attempts_are_of_their_step_and_of_no_other(world: World, git: Gi
     assert changed(world, fork, "2") == ["new +0 -1"]
     poke_with_files(world.store, world.caller, thread)
     assert read_all(world.place).keys() == {".gitignore", "mine", "new", "notes", "part/deep"}
+
+
+def test_what_a_person_changed_between_two_attempts_is_of_no_step(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.fail(thread, edits(lambda place: (place / "half").write_text("x\n"), fails=True))
+    (world.place / "mine").write_text("the user's\n")
+    world.retry(thread)
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    assert changed(world, thread, "1") == ["new +1 -0"]
 
 
 def test_what_was_given_up_is_of_no_later_step(world: World, git: Git) -> None:
@@ -398,10 +408,7 @@ def test_what_cannot_be_signed_leaves_all_files_as_they_are(
 
 def split_and_write(world: World, git: Git, *, lines: tuple[str, str]) -> tuple[ThreadId, ...]:
     """Return a thread and its two branches, which wrote *lines* into `notes` of their own."""
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    branches = children(world.snapshot(thread))
+    thread, branches = begin_split(world, git)
     world.step(thread, edits(lambda place: (place / "notes").write_text(lines[0])))
     for branch in branches:
         world.kill(branch, reason="enough")

@@ -140,30 +140,32 @@ def _find_range(
         )
     if point is None:
         return None, ranges[-1][0], ranges[0][1]
-    turn = [
-        each.record.files.split("..") for each in _walk_turn(commits[place:]) if each.record.files
-    ]
     if point.record.files:
-        after = turn[0][1]
+        before, after = point.record.files.split("..")
     else:
         # Who changed nothing left the files of then, which the user may have edited before.
         made = {each.after: each.commit for each in reversed(chain.read_log())}
         then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
-        after = next(then, ranges[-1][0])
-    return point.record.depth, turn[-1][0] if turn else after, after
+        before = after = next(then, ranges[-1][0])
+    for each in _walk_attempts(commits[place:]):
+        begun, left = each.split("..")
+        if left != before:
+            # What a person changed between two attempts is no part of the step.
+            break
+        before = begun
+    return point.record.depth, before, after
 
 
-def _walk_turn(commits: list[Snapshot]) -> Iterator[Snapshot]:
-    """Yield the first of *commits*, newest first, and the failed attempts of a step before it."""
+def _walk_attempts(commits: list[Snapshot]) -> Iterator[str]:
+    """Yield what the failed attempts of the first of *commits*, newest first, did to files."""
     first = commits[0].record
-    yield commits[0]
     for each in commits[1:] if first.event in STEPS else ():
         record = each.record
         if record.thread != first.thread or record.event in {*STEPS, "poke"}:
             return
         # A place that was given up, or changed rules, had another turn.
-        if (record.role, record.at) == (first.role, first.at):
-            yield each
+        if record.files and (record.role, record.at) == (first.role, first.at):
+            yield record.files
 
 
 def _no_files(thread: ThreadId, problem: str, hint: str) -> Refused:
