@@ -15,7 +15,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, NoReturn
 
 from jsonata.jexception import JException
@@ -76,9 +76,15 @@ def check_condition(source: str) -> str | None:
     Hostile text can make this slow: call it under limits.
     """
     try:
-        return _bad_name(_Program(source).ast)
+        return _bad_name(_parse(source))
     except Exception as error:  # noqa: BLE001 (jsonata lets IndexError, KeyError, re.error… out)
         return _told(error)
+
+
+@lru_cache(maxsize=1)
+def _parse(source: str) -> Any:
+    """Return the tree of *source*, for those who ask one after another."""
+    return _Program(source).ast
 
 
 def list_paths(source: str) -> list[list[str]]:
@@ -86,7 +92,7 @@ def list_paths(source: str) -> list[list[str]]:
 
     Behind a dot or in a bracket the context is another.
     """
-    paths = [node.steps[:2] for node in _walk(_Program(source).ast, _in_place) if node.steps]
+    paths = [node.steps[:2] for node in _walk(_parse(source), _in_place) if node.steps]
     return [
         [step.value for step in steps if step.type == "name"]
         for steps in paths

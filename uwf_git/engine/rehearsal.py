@@ -386,7 +386,7 @@ def check_flow_text(text: FlowText) -> str | None:
 def list_reads(text: FlowText) -> list[list[str]]:
     """List the names that *text*, which is right, reads, each with the member that it reads of it.
 
-    In JavaScript only names with a member count: the parser knows the others.
+    In JavaScript only the members of ``state`` count: the parser knows the names.
     """
     is_expression = text.kind == "expression"
     if text.language == "jsonata":
@@ -400,9 +400,11 @@ def list_reads(text: FlowText) -> list[list[str]]:
     while waiting:
         node = waiting.pop()
         waiting.extend(children(node))
-        if isinstance(node, Access) and isinstance(node.target, Name):
+        if not (isinstance(node, Access) and isinstance(node.target, Name)):
+            continue
+        if node.target.name == "state":
             link = node.links[0]
             key = link.key if isinstance(link, Member) else None
             if isinstance(key, Constant) and isinstance(key.value, str):
-                found.append([node.target.name, from_units(key.value)])
+                found.append(["state", from_units(key.value)])
     return found

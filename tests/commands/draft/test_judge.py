@@ -66,7 +66,9 @@ BAD = {
     spoiled("systemPrompt: Write the letter., ", ""): ["role writer has no systemPrompt"],
     spoiled("  maxIterations: 3\n", ""): ["no maxIterations is set"],
     spoiled("agentId: writer", "agentId: scribe"): ["no role is called 'scribe'"],
-    spoiled("state.polite", "state.kind"): ["nothing sets state.kind"],
+    spoiled("state.polite", "state.kind").replace(
+        "Schema: true", "Schema: {properties: {a: {}}}"
+    ): ["nothing sets state.kind"],
     spoiled("Iterations: 3", "Iterations: 9999"): ["goes round, writer → checker → writer"],
     spoiled("polite === false", "polite = false"): ["JavaScript compares with ==="],
 }

@@ -503,6 +503,7 @@ def test_what_something_sets_may_be_read() -> None:
         *("error", "errors", "outputs", "iteration", "parallel_0"),
     ]:
         assert unset(f"state.{key}") == []
+    assert unset("state.list.filter(v => v.lost)") == []
 
 
 def test_what_nothing_sets_is_told_with_its_place() -> None:
@@ -519,7 +520,17 @@ def test_what_nothing_sets_is_told_with_its_place() -> None:
     assert "no name 'False'" in unset("state.list = False", language="jsonata")[0][1]
 
 
-@pytest.mark.parametrize("schema", ["{type: object}", "{$ref: '#/$defs/x', $defs: {x: true}}"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "true",
+        "{type: object}",
+        "{$ref: '#/$defs/x', $defs: {x: true}}",
+        "{properties: {a: {}}, additionalProperties: {type: string}}",
+        "{properties: {a: {}}, if: {}, then: {properties: {lost: {}}}}",
+        "{properties: {list: {}}, required: [lost]}",
+    ],
+)
 def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
     assert unset("state.lost", schema) == []
 

@@ -59,6 +59,7 @@ def test_when_and_condition_are_one_in_either_form() -> None:
         ("meta.ok = “ok”", "“ok”"),
         ("$map(history, function($each) { $each.okay and okay })", "okay"),
         ("startTime - iteration > depth and [history.role]{role: x} and 'x' in prompt", None),
+        ("history[role = 'a' or role = 'checker'].meta.x", None),
         ("state.meta.x or history[meta.x] or state[meta.x] or 'meta.x' = meta.ok", None),
     ],
 )

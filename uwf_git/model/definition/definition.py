@@ -25,7 +25,7 @@ _MOST_CHOICES = 12
 
 _MOST_PROBLEMS = 200
 # A document can hold many names; the search for the nearest must stay cheap.
-_MOST_CANDIDATES = 500
+_MOST_CANDIDATES = 200
 _LONGEST_WORD = 100
 
 
@@ -63,8 +63,13 @@ class Findings:
         """Add a warning about the value at *path*; one too many is left out."""
         file, line = self._place(path)
         warning = Problem(dotted(path), message, line, file)
-        if len(self._warnings) < _MOST_PROBLEMS and warning not in self._warnings:
+        if self.has_room and warning not in self._warnings:
             self._warnings.append(warning)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another warning would be told: finding what was meant takes a while."""
+        return len(self._warnings) < _MOST_PROBLEMS
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -189,7 +189,10 @@ class FlowChecks:
         if "agentId" not in node.fields:
             return []
         verdict = [] if node.verifier is None else [node.verdict_output]
-        return [*(self._fields.get(node.agent) or ()), node.output, *verdict]
+        return [*self._list_fields(node)[0], node.output, *verdict]
+
+    def _list_fields(self, node: FlowNode) -> tuple[list[str], bool]:
+        return self._fields.get(str(node.fields.get("agentId")), ([], True))
 
     def warn_of_names(
         self,
@@ -208,14 +211,14 @@ class FlowChecks:
             items = [node.item, f"{node.item}Index"] if "over" in node.fields else []
             known |= dict.fromkeys([*self._set_by(node), *items])
         # The result of a workflow may set anything.
-        agents = [
-            self._fields.get(str(node.fields.get("agentId")))
+        is_open = any(
+            node.kind == "workflow" or (node.kind == "agent" and self._list_fields(node)[1])
             for node in nodes
-            if node.kind == "agent"
-        ]
-        is_open = None in agents or any(node.kind == "workflow" for node in nodes)
+        )
         for path, text in texts:
-            for name, *member in list_reads(text):
+            for name, *member in dict.fromkeys(map(tuple, list_reads(text))):
+                if not self._findings.has_room:
+                    return
                 if name not in (*FLOW_NAMES, *text.names):
                     self._findings.warn(path, unknown_name(name, (*FLOW_NAMES, *text.names)))
                 for key in member if name == "state" and not is_open else ():

@@ -286,7 +286,7 @@ CheckCondition = Callable[[str], str | None]
 
 _CONDITION_KEYS = ("condition", "when")
 _HISTORY = re.compile(
-    r"""\brole\s*=\s*["']([^"']+)["']\s*\](?:\[[^\]]*\])?\.meta\.([A-Za-z_]\w*)"""
+    r"""\[\s*role\s*=\s*["']([^"']+)["']\s*\](?:\[[^\]]*\])?\.meta\.([A-Za-z_]\w*)"""
 )
 """A member of the meta of the steps of another role, or of one of these steps."""
 
@@ -513,12 +513,13 @@ def warn_of_conditions(
                 continue
             asked = _HISTORY.findall(condition)
             for name, *below in list_reads(table_text(condition)):
-                if name not in TABLE_NAMES:
-                    own = [f"meta.{each}" for each in fields.get(source) or ()]
+                if name not in TABLE_NAMES and findings.has_room:
+                    own = [f"meta.{each}" for each in fields.get(source, ([], True))[0]]
                     findings.warn(path, unknown_name(name, [*TABLE_NAMES, *own]))
                 asked += [(source, member) for member in below if name == "meta"]
-            for role, member in asked:
-                if (known := fields.get(role)) and member not in known:
+            for role, member in dict.fromkeys(asked):
+                known, is_open = fields.get(role, ([], True))
+                if known and not is_open and member not in known and findings.has_room:
                     message = f"the outputSchema of {role} has no {shown(member)}"
                     findings.warn(path, f"{message}; {suggestion(member, known)}")
         if transitions and transitions[-1].condition is not None:

@@ -280,6 +280,8 @@ MOST_CHECKS = 20
 ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
 _LISTS = ("allOf", "anyOf", "oneOf")
+_REST = ("additionalProperties", "unevaluatedProperties")
+_OPEN = {"$ref", "$dynamicRef", "patternProperties", "if", "dependentSchemas"}
 
 
 class RolesFile(NamedTuple):
@@ -437,17 +439,28 @@ def _read_schema(
     return schema
 
 
-def list_fields(schema: Any) -> list[str] | None:
-    """List the fields of the answers that *schema* allows; None for an open schema."""
-    if schema is True:
-        return []
-    if not isinstance(schema, dict) or "$ref" in schema or "patternProperties" in schema:
-        return None
+def list_fields(schema: Any) -> tuple[list[str], bool]:
+    """List the fields of an answer that *schema* names, and say whether there may be others."""
+    if not isinstance(schema, dict):
+        return [], True
     # A schema with problems is read too.
     lists = [schema[key] for key in _LISTS if isinstance(schema.get(key), list)]
-    parts = [list_fields(part) for each in lists for part in each]
-    if isinstance(schema.get("properties"), dict):
-        parts.append([*schema["properties"]])
-    if None in parts or not parts:
-        return None
-    return [field for part in parts for field in part or ()]
+    # What a part does not name, the schema around it may.
+    around: dict[str, Any] = {"properties": {}} if "properties" in schema else {}
+    parts = [
+        list_fields(around | part if isinstance(part, dict) else part)
+        for each in lists
+        for part in each
+    ]
+    own = [
+        schema[key]
+        for key in ("properties", "required")
+        if isinstance(schema.get(key), dict | list)
+    ]
+    is_open = (
+        not _OPEN.isdisjoint(schema)
+        or any(schema.get(key, False) is not False for key in _REST)
+        or any(is_part_open for _, is_part_open in parts)
+        or not ("properties" in schema or parts)
+    )
+    return [field for fields in (*own, *(each for each, _ in parts)) for field in fields], is_open
