@@ -32,7 +32,7 @@ from uwf_git.commands.workflow.find import (
 )
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN_NODES, STEP
+from uwf_git.model.builtin import BUILTIN_NODES, ROLE, STEP
 from uwf_git.model.event_folds import Cause, build_start, describe_start
 from uwf_git.model.event_rules import STEPS, begin_thread
 from uwf_git.model.names import NodeHash, Oid, ThreadId, fold, is_oid, is_thread_id
@@ -296,13 +296,12 @@ def check_agents(
     bound = bind_roles(here.store, played, typed=words, default=here.agent, directory=here.cwd)
     own = find_agents(here, here.cwd).values()
     name = found.workflow.name
-    nodes = {node.hash: node for node in found.closure}
     wrong = {
-        role: f"its check {command} is not trusted here"
-        for role, agent in bound.agents.items()
+        role.name: f"its check {command} is not trusted here"
+        for role in (parse_role(node) for node in found.closure if node.type == ROLE)
         # What a person answers is not checked.
-        if agent["command"] != PERSON
-        for command in parse_role(nodes[played.roles[role]]).checks
+        if bound.agents.get(role.name, {}).get("command") != PERSON
+        for command in role.checks
         if not may_run(here.store, describe_check(command), workflow=name, workdir=here.cwd)
     }
     wrong |= {

@@ -80,6 +80,18 @@ def find_state_problem(state: Mapping[str, Any]) -> str | None:
     return f"the state would have {size:,} bytes of JSON, and may have {MAX_STATE_BYTES:,}"
 
 
+def list_largest(state: Mapping[str, Any]) -> list[str]:
+    """List the keys of *state*, the largest first, without which it is small enough."""
+    sizes = {key: len(json.dumps(value, ensure_ascii=False)) for key, value in state.items()}
+    left, found = sum(sizes.values()), []
+    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if left <= MAX_STATE_BYTES // 2:
+            break
+        found.append(key)
+        left -= sizes[key]
+    return found
+
+
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):

@@ -1,5 +1,6 @@
 """Whose turn it is in a thread, and the command that fits: what every stop of the program tells."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,7 +9,7 @@ from uwf_git.commands.family import list_branches, walk_descendants
 from uwf_git.commands.split import find_container
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.debug_log import debug
-from uwf_git.engine.flow_state import find_state_problem, is_verdict_due
+from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import (
     NotPlain,
@@ -128,10 +129,11 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
     problem = find_state_problem(present.state)
     if problem is not None:
         thread = snapshot.record.thread
+        patch = json.dumps(dict.fromkeys(list_largest(present.state) or ["KEY"]))
         raise Refused(
             f"thread {thread} cannot go on: {problem}",
             code="state-too-large",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` removes KEY from its state""",
+            hint=f"`uwf thread patch {thread} {shlex.quote(patch)}` removes what is largest",
             thread=thread,
         )
     if move.kind == "split":
