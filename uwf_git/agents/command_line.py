@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -325,8 +326,9 @@ def show_beginning(text: str, *, limit: int = 80) -> str:
 #
 # The text after the block is kept character by character.
 
-_BYTE_ORDER_MARK = "\ufeff"
-_RULE = "---"
+# Compiled when needed: most agents print an object.
+_OPENING = r"\ufeff?((?:[ \t\r]*+\n)*+)---[ \t\r]*+(?:\n|\Z)"
+_CLOSING = r"(?m)^---[ \t\r]*+(?:\n|\Z)"
 
 
 class FrontMatterUnclosed(AgentFailed):
@@ -354,38 +356,14 @@ def split_front_matter(text: str) -> FrontMatter | None:
 
     A byte order mark and blank lines before it are skipped: models and editors add them.
     """
-    start, line = _skip_blank(text)
-    opening, position = _line_at(text, start)
-    if not _is_rule(opening):
+    opening = re.match(_OPENING, text)
+    if opening is None:
         return None
-    begin = position
-    while position < len(text):
-        closing, after = _line_at(text, position)
-        if _is_rule(closing):
-            return FrontMatter(text[begin:position], text[after:], line + 1)
-        position = after
-    raise FrontMatterUnclosed(line)
-
-
-def _skip_blank(text: str) -> tuple[int, int]:
-    """Return start and number of the first line that is not blank."""
-    position, line = (1 if text.startswith(_BYTE_ORDER_MARK) else 0), 1
-    while position < len(text):
-        content, after = _line_at(text, position)
-        if content.strip(" \t\r"):
-            break
-        position, line = after, line + 1
-    return position, line
-
-
-def _line_at(text: str, start: int) -> tuple[str, int]:
-    """Return the line at *start* without its line feed, and the start of the next line."""
-    end = text.find("\n", start)
-    return (text[start:], len(text)) if end < 0 else (text[start:end], end + 1)
-
-
-def _is_rule(line: str) -> bool:
-    return line.startswith(_RULE) and not line[len(_RULE) :].strip(" \t\r")
+    line, begin = opening[1].count("\n") + 1, opening.end()
+    closing = re.compile(_CLOSING).search(text, begin)
+    if closing is None:
+        raise FrontMatterUnclosed(line)
+    return FrontMatter(text[begin : closing.start()], text[closing.end() :], line + 1)
 
 
 # An agent's output read as its reply: an object, front matter with a text, or the bare meta.

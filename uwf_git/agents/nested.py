@@ -343,7 +343,7 @@ class StdioProcess:
         """Start the program, an absolute path; its stderr goes to *on_stderr*, from a thread."""
         self._on_stderr = on_stderr
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._tail = b""
+        self.stderr_tail = b""
         self._is_too_long = False
         self._orphans = Orphans()
         read_end, self._watchdog_pipe = os.pipe()
@@ -370,10 +370,6 @@ class StdioProcess:
         os.set_blocking(self._stdin.fileno(), False)
         self._readers = [self._begin(self._read_stdout), self._begin(self._read_stderr)]
         self._is_open = True
-
-    @property
-    def stderr_tail(self) -> bytes:
-        return self._tail
 
     @property
     def exit_code(self) -> int | None:
@@ -460,5 +456,5 @@ class StdioProcess:
     def _read_stderr(self) -> None:
         with cast("IO[bytes]", self._child.stderr) as stderr:
             while chunk := os.read(stderr.fileno(), _CHUNK_BYTES):
-                self._tail = (self._tail + chunk)[-_TAIL_OF_COMPANION_BYTES:]
+                self.stderr_tail = (self.stderr_tail + chunk)[-_TAIL_OF_COMPANION_BYTES:]
                 self._on_stderr(chunk)

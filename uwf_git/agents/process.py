@@ -104,28 +104,19 @@ class AgentInterrupted(KeyboardInterrupt):
         self.run = run
 
 
-def _now_ms() -> int:
-    # A clock before 1970 counts as 1970: no node and no commit can have an earlier time.
-    return max(0, time.time_ns() // 1_000_000)
-
-
-def run_agent(
-    request: AgentRequest,
-    listener: Listener,
-    *,
-    clock: Callable[[], int] = _now_ms,
-    elapsed_s: Callable[[], float] = time.monotonic,
-) -> AgentRun:
+def run_agent(request: AgentRequest, listener: Listener) -> AgentRun:
     """Run an agent to its end and return what it left.
 
     Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
-    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile. Raises
+    ends the agent. Raises
     WorkdirMissing, SpawnFailed or RunDirUnusable if nothing could run, and for Ctrl-C
     AgentInterrupted, which carries the run.
     """
     _check_workdir(request.workdir)
     with closing(create_run_outputs(request.run_dir)) as outputs:
-        started_ms, begun_s = clock(), elapsed_s()
+        # A clock before 1970 counts as 1970: no node and no commit can have an earlier time. It may
+        # be set meanwhile, so another one measures the duration.
+        started_ms, begun_s = max(0, time.time_ns() // 1_000_000), time.monotonic()
         child, outcome = _follow(_Watch(request, outputs, listener))
         debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
         if child.returncode == _NO_PID_FILE and find_run_start_ms(request.run_dir) is None:
@@ -139,7 +130,7 @@ def run_agent(
             stdout=outputs.stdout.read(0, request.max_output_bytes),
             stderr=outputs.stderr.read_tail(request.max_log_bytes),
             started_ms=started_ms,
-            duration_ms=int((elapsed_s() - begun_s) * 1000),
+            duration_ms=int((time.monotonic() - begun_s) * 1000),
             left_running=name_left(child.pid) if outcome == "exited" and exit_code == 0 else (),
         )
     if outcome == "interrupted":

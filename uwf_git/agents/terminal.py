@@ -55,12 +55,12 @@ class Terminal:
         """Open and lock the terminal of UWF_TTY, else our own; *note* tells of a wait for it."""
         path = environ.get(VARIABLE) or _OWN
         try:
-            self._file = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
+            self.descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
         except OSError as error:
             problem = (error.strerror or str(error)).lower()
             raise NoTerminal(f"there is no terminal ({path}: {problem})") from error
-        if not os.isatty(self._file):
-            os.close(self._file)
+        if not os.isatty(self.descriptor):
+            os.close(self.descriptor)
             raise NoTerminal(f"{path} is not a terminal")
         self._ends = 0
         self._await_turn(note)
@@ -70,23 +70,19 @@ class Terminal:
         import fcntl  # noqa: PLC0415 (see above)
 
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             note("another agent is asking at this terminal; waiting")
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    @property
-    def descriptor(self) -> int:
-        return self._file
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        os.close(self._file)
+        os.close(self.descriptor)
 
     def say(self, text: str) -> None:
         left = visible_block(text).encode()
         try:
             while left:
-                left = left[os.write(self._file, left) :]
+                left = left[os.write(self.descriptor, left) :]
         except OSError as error:
             raise _terminal_closed() from error
 
@@ -94,7 +90,7 @@ class Terminal:
         """Return a line without its line feed; None for Ctrl-D."""
         self.say(prompt)
         try:
-            while len(line := os.read(self._file, 16 * _LONGEST_LINE)) >= _LONGEST_LINE:
+            while len(line := os.read(self.descriptor, 16 * _LONGEST_LINE)) >= _LONGEST_LINE:
                 self.say(f"{_TOO_LONG}{prompt}")
         except OSError as error:
             raise _terminal_closed() from error

@@ -1,7 +1,7 @@
 """`uwf agent check` and `uwf setup`."""
 
 import os
-import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -10,8 +10,8 @@ from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.output.live import forwarded_output
-from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session import Session, write_stderr
+from uwf_git.cli.output.screen import ask, emit, note
+from uwf_git.cli.session import Session
 from uwf_git.commands.admin import set_setting
 from uwf_git.commands.agent_check import CheckRequest, check_agent, find_trusted_settings
 from uwf_git.commands.turn.choose_agent import find_agents, name_agent
@@ -125,8 +125,8 @@ def _choose(session: Session) -> str:
             hint="`uwf agent list --all` says how to get one; any command will do: "
             "`uwf setup --agent CMD`",
         )
+    commands = [each.agent.command for each in found]
     if not session.can_ask:
-        commands = [each.agent.command for each in found]
         raise BadUsage(
             "there is no terminal to ask at",
             code="nobody-to-ask",
@@ -136,15 +136,10 @@ def _choose(session: Session) -> str:
     for number, each in enumerate(found, 1):
         note(f"{number}  {each.agent.command:<14} {each.agent.about} ({each.path})")
     while True:
-        write_stderr("Which one is the default? [1] ")
-        line = sys.stdin.readline()
-        if not line:
-            raise KeyboardInterrupt
-        answer = line.strip() or "1"
+        answer = ask("Which one is the default? [1] ") or "1"
         if answer.isdecimal() and 1 <= int(answer) <= len(found):
-            return found[int(answer) - 1].agent.command
-        names = [each.agent.command for each in found]
-        if answer in names or f"uwf-{answer}" in names:
+            return commands[int(answer) - 1]
+        if answer in commands or f"uwf-{answer}" in commands:
             return name_agent(answer)
         note(f"type a number from 1 to {len(found)}, or a name")
 
@@ -155,15 +150,9 @@ def _write(session: Session, agent: str, *, for_all: bool) -> str:
         set_setting(store, CONFIG_NAME, agent, cwd=session.cwd)
         return os.path.join(store.path, "config")
     set_user_config(session.environ, CONFIG_NAME, agent)
-    _note_own_setting(session, agent)
-    return "the user's git config"
-
-
-def _note_own_setting(session: Session, agent: str) -> None:
-    try:
+    with suppress(NotAStore):
         store = session.open_store()
-    except NotAStore:
-        return
-    own = store.config.get(CONFIG_NAME)
-    if own not in (None, agent):
-        note(f"but the store {store.path} has a setting of its own: {own}")
+        own = store.config.get(CONFIG_NAME)
+        if own not in (None, agent):
+            note(f"but the store {store.path} has a setting of its own: {own}")
+    return "the user's git config"

@@ -10,7 +10,7 @@ import click
 
 from uwf_git.cli.app.json_argument import read_json_input
 from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
-from uwf_git.cli.app.parameters import INPUT, Input, not_text, with_options
+from uwf_git.cli.app.parameters import INPUT, Input, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import (
@@ -88,16 +88,9 @@ class TypedPayload(NamedTuple):
 
     def read(self) -> Any:
         """Read the payload."""
-        return read_exact_text(self.source) if self.as_text else read_json_input(self.source)
-
-
-def read_exact_text(source: Input) -> str:
-    """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged."""
-    content = source.read_bytes()
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise not_text(source.name, offset=error.start) from None
+        # Exact: what is stored is printed unchanged.
+        source = self.source
+        return source.read_text(is_exact=True) if self.as_text else read_json_input(source)
 
 
 def _understand(given: dict[str, Any]) -> None:

@@ -205,9 +205,7 @@ def completion_command(session: Session, shell: str) -> None:
 
 def _script(program: str, shell: str) -> str:
     variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
-    made = get_completion_class(shell)
-    if made is None:
-        raise LookupError(shell)
+    made: Any = get_completion_class(shell)
     # ShellComplete's own source(): bash's first runs bash to ask for its version.
     completion = made(click.Group(program), {}, program, variable)
     script = ShellComplete.source(completion).strip() + "\n"

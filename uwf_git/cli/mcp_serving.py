@@ -6,7 +6,7 @@ Each turn of an agent starts a server, and click would be half of that start. So
 
 import os
 import sys
-from typing import IO, NoReturn
+from typing import NoReturn
 
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.session import Session, leave, read_session, write_stdout
@@ -30,7 +30,6 @@ def program() -> NoReturn:
 def serve_agent(session: Session, *, thread: str | None = None, role: str | None = None) -> None:
     """Answer an agent until it closes the stream; what is None comes from the environment."""
     environ = session.environ
-    _tell_terminal(session)
     place = McpPlace(
         session.open_store,
         thread=thread or environ.get("UWF_THREAD_ID") or None,
@@ -38,8 +37,7 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
         head=environ.get("UWF_HEAD") or None,
         step_dir=environ.get("UWF_STEP_DIR") or None,
     )
-    if sys.stdin is not None:
-        _serve(build_server(place), sys.stdin.buffer)
+    _serve(session, build_server(place))
 
 
 def serve_chat(session: Session) -> None:
@@ -48,7 +46,6 @@ def serve_chat(session: Session) -> None:
     from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 
-    _tell_terminal(session)
     path = session.open_store(create=True).path
     place = ChatPlace(
         lambda: open_store(path, environ=session.environ),
@@ -56,20 +53,16 @@ def serve_chat(session: Session) -> None:
         session.agent,
         session.new_thread_id,
     )
-    if sys.stdin is not None:
-        _serve(build_workflow_server(place), sys.stdin.buffer)
+    _serve(session, build_workflow_server(place))
 
 
-def _tell_terminal(session: Session) -> None:
+def _serve(session: Session, server: McpServer) -> None:
+    """Answer every line until the end of the stream."""
     if session.stdin_is_tty:
         from uwf_git.cli.output.screen import note  # noqa: PLC0415 (agents are no terminals)
 
         note("this is a server for agents, which send it JSON; Ctrl-D ends it")
-
-
-def _serve(server: McpServer, lines: IO[bytes]) -> None:
-    """Answer every line until the end of the stream."""
-    while line := lines.readline(_MOST_BYTES):
+    while sys.stdin is not None and (line := sys.stdin.buffer.readline(_MOST_BYTES)):
         if not line.strip():
             continue
         reply = server.answer_line(line)

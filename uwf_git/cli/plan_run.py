@@ -3,18 +3,25 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, read_prompt, text_argument, with_options
+from uwf_git.cli.app.parameters import (
+    INPUT,
+    Input,
+    message_option,
+    read_prompt,
+    text_argument,
+    with_options,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
-from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.output.screen import ask, emit, note
 from uwf_git.cli.plan import directory_option, find_directory, open_project
-from uwf_git.cli.session import Session, installed_version, write_stderr
+from uwf_git.cli.session import Session, installed_version
 from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.cli.thread.start import begin_thread
 from uwf_git.commands.background import DriverRequest, start_driver
@@ -213,9 +220,7 @@ def _name(agent: str, option: str) -> str:
 @directory_option
 @click.option("--continue", "goes_on", is_flag=True, help="Give the phase fresh tries.")
 @click.option("--stop", "ends", is_flag=True, help="End the plans.")
-@click.option(
-    "-m", "--message", default="", metavar="HINT", help="A hint for the agent, or a reason to stop."
-)
+@message_option("HINT", "A hint for the agent, or a reason to stop.")
 @click.option(
     "--max-retries",
     type=click.IntRange(min=1),
@@ -243,7 +248,6 @@ def resume_command(
     """
     if goes_on and ends:
         raise click.UsageError("--continue and --stop exclude each other")
-    hint = text_argument(message, "the message")
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
     found = find_plan_thread(store, workdir, settings)
@@ -256,7 +260,7 @@ def resume_command(
     if found.record.status in ENDED:
         raise _nothing_to_resume(workdir)
     if ends:
-        driver.steer(kill_thread, reason=hint or _STOPPED)
+        driver.steer(kill_thread, reason=message or _STOPPED)
         driver.tell_end()
         return
     require_no_driver(store, thread)
@@ -270,7 +274,7 @@ def resume_command(
             # It is asked for so that they go on.
             goes_on = goes_on or max_retries > driver.state.tries
         driver.change_agents(_name_new_agents(found, how))
-        if _make_ready(driver, hint, goes_on=goes_on):
+        if _make_ready(driver, message, goes_on=goes_on):
             driver.drive(watch, port=how.port, background=how.background)
         else:
             driver.tell_end()
@@ -496,14 +500,11 @@ class PlanDriver:
         )
 
     def _drive_elsewhere(self, port: int | None) -> None:
-        def name_driver(_thread: ThreadId) -> Sequence[str]:
-            # -P: modules in the working directory of the agents are not imported.
-            words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
-            words += [] if port is None else [f"--port={port}"]
-            words += ["--wait"] if self.waits else []
-            return [sys.executable, "-P", "-m", "uwf_git", *words]
-
-        request = DriverRequest(self._thread, name_driver, wait=self.waits)
+        # -P: modules in the working directory of the agents are not imported.
+        words = [sys.executable, "-P", "-m", "uwf_git", "plan", "resume", "--format=text"]
+        words += [f"--dir={self._workdir}", *([] if port is None else [f"--port={port}"])]
+        words += ["--wait"] if self.waits else []
+        request = DriverRequest(self._thread, lambda _thread: words, wait=self.waits)
         driver = start_driver(self._store, caller_of(self._session), request)
         emit(self._session, driver._asdict())
         note(
@@ -532,17 +533,8 @@ def ask_person() -> str | None:
         KeyboardInterrupt: the person has left, by Ctrl-C or the end of the input.
     """
     while True:
-        write_stderr("Continue with fresh tries (c), or stop (s)? ")
-        answer = _read_line()
+        answer = ask("Continue with fresh tries (c), or stop (s)? ")
         if answer in {"s", "stop"}:
             return None
         if answer in {"c", "continue"}:
-            write_stderr("A hint for the next try (Enter: none): ")
-            return text_argument(_read_line(), "the hint")
-
-
-def _read_line() -> str:
-    line = sys.stdin.readline()
-    if not line:
-        raise KeyboardInterrupt
-    return line.strip()
+            return text_argument(ask("A hint for the next try (Enter: none): "), "the hint")

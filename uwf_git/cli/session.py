@@ -102,10 +102,7 @@ def _is_utf8(stream: object) -> bool:
 
 def wants_stderr_colour(environ: Mapping[str, str]) -> bool:
     """Return True if what people read on standard error may be coloured."""
-    is_terminal = False
-    with suppress(ValueError):
-        is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return wants_colour(environ, is_terminal=is_terminal)
+    return wants_colour(environ, is_terminal=_is_tty(sys.stderr))
 
 
 def terminal_size(descriptor: int) -> os.terminal_size:
@@ -388,7 +385,9 @@ def _warn_of_changes(store: "Store") -> None:
 
 def _is_tty(stream: IO[str] | None) -> bool:
     # Python sets it to None if the stream was closed at start.
-    return stream is not None and stream.isatty()
+    with suppress(ValueError):
+        return stream is not None and stream.isatty()
+    return False
 
 
 def _natural(text: str) -> int | None:

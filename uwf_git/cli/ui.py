@@ -7,8 +7,9 @@ import webbrowser
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -77,7 +78,11 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     )
 
     def tell(listening: "Listening") -> None:
-        emit(session, {"address": listening.address, "port": listening.port}, text=_text)
+        emit(
+            session,
+            {"address": listening.address, "port": listening.port},
+            text=itemgetter("address"),
+        )
         if session.output_format == "text":
             note(f"the page of {store.path}; Ctrl-C ends it")
         if not no_open:
@@ -86,10 +91,6 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
             threading.Thread(target=opening, daemon=True).start()
 
     serve(request, tell)
-
-
-def _text(document: Mapping[str, Any]) -> str:
-    return str(document["address"])
 
 
 def _open(environ: Mapping[str, str], page: str) -> None:

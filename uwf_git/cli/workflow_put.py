@@ -106,8 +106,7 @@ def naming(file: Input) -> Iterator[None]:
 def note_warnings(warnings: Iterable[Problem]) -> None:
     """Note what may be a mistake in a workflow file, a line each."""
     for each in warnings:
-        place = f"{each.file}:{each.line}" if each.line is not None else str(each.file)
-        note(f"warning: {': '.join(filter(None, (place, each.path, each.message)))}")
+        note(f"warning: {_line(each._asdict())}")
 
 
 @verb(

@@ -145,7 +145,6 @@ def find_source(text: str) -> str:
 def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS) -> Judgement:
     """Judge the draft in *text*, what an agent said; its rehearsal has the task *prompt*."""
     source = find_source(text)
-    problems: list[Problem] = []
     try:
         document = parse_yaml(source.encode(errors="replace"), includes=includes_beside(None))
     except BadYaml as error:

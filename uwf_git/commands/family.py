@@ -9,10 +9,10 @@ from uwf_git.commands.split import (
     SplitRefused,
     check_children,
     find_container,
+    find_in_flow,
     find_split,
     label_branch,
     read_entry,
-    read_flow,
     walk_back,
 )
 from uwf_git.errors import Conflict, StoreDamaged
@@ -25,7 +25,6 @@ from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
-    get_workflow,
     read_at,
     read_snapshot,
     read_trunk,
@@ -243,10 +242,10 @@ def find_isolation(snapshot: Snapshot) -> str | None:
     if entry is None:
         return None
     container = entry.up if entry.turn is None else entry.without_turn()
-    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
-    if flow is None or container is None:
+    found = None if container is None else find_in_flow(snapshot, str(container))
+    if found is None:
         return None
-    fields = flow.nodes[container.place].fields
+    fields = found[0].nodes[found[1].place].fields
     return str(container) if fields.get("isolation") == "worktree" else None
 
 

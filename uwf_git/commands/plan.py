@@ -321,7 +321,7 @@ class StopWatch:
 
     def __init__(self, settings: PlanSettings, *, port: int | None = None) -> None:
         """Listen where *settings* say; *port*, if it was typed, and no other."""
-        self._grace = StopGrace(settings.stop_grace_s)
+        self._grace = StopGrace(settings.stop_grace_ms / 1000)
         self._recorded = 0
         self._step_dir = ""
         ports = (settings.port, 0) if port is None else (port,)

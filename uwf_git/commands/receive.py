@@ -86,10 +86,7 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
                 f"an archived thread is never {done}; it ended at {stored}",
                 "leave this ref out of the push",
             )
-        if update.new is None:
-            return None
-        active = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
-        return _check_forward(push, update, update.new, active)
+        stored = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
     if update.name.startswith(CLAIMS):
         return _check_claim(push, update)
     if update.new is None:
@@ -199,9 +196,7 @@ def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal 
     ended = push.store.refs.find(archive)
     coming = ended or push.find_coming(archive)
     if update.new is None:
-        if stored is None:
-            return None
-        if coming is None:
+        if stored is None or coming is None:
             return _deleted(update.name)
         if descends(push.store.objects, coming, stored):
             return None

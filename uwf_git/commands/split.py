@@ -140,21 +140,18 @@ def find_in_flow(snapshot: Snapshot, at: str | None) -> tuple[Flow, Position] | 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
     workflow = get_workflow(snapshot, snapshot.record.workflow)
-    flow = read_flow(snapshot, workflow)
-    if flow is None:
+    if workflow.flow is None:
         role = workflow.roles.get(at)
         used = None if role is None else get_role(snapshot, role).workflow
         if used is None:
             raise SplitRefused(f"{at or 'no Uwf-At'} is no role that a workflow plays")
         return Container(at, at, "workflow", workflow, None, used)
-    try:
-        node = flow.nodes.get(parse_position(at).place)
-    except NotAPosition:
-        node = None
-    if node is None or node.kind not in SPLITTING:
+    found = find_in_flow(snapshot, at)
+    node = None if found is None else found[0].nodes[found[1].place]
+    if found is None or node is None or node.kind not in SPLITTING:
         raise SplitRefused(f"{at} is no place at which the flow splits")
     used = node.workflow or workflow.hash
-    return Container(at, node.label, node.kind, workflow, node, used, flow)
+    return Container(at, node.label, node.kind, workflow, node, used, found[0])
 
 
 _MOST_OF_ITEM = 60

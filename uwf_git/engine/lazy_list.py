@@ -13,6 +13,18 @@ Item = TypeVar("Item")
 Other = TypeVar("Other")
 
 
+_WHOLE = ("__lt__", "__le__", "__gt__", "__ge__", "__mul__", "__rmul__", "index", "count", "copy")
+"""The methods that read all items."""
+
+
+def _of_plain(name: str) -> Callable[..., Any]:
+    def call(self: list[Any], *others: Any) -> Any:
+        others = tuple(list(each) if isinstance(each, LazyList) else each for each in others)
+        return getattr(list(self), name)(*others)
+
+    return call
+
+
 class LazyList(list[Item]):
     """A read-only list of the items at *places*, which *read* returns; made by ``lazy_list``.
 
@@ -70,22 +82,6 @@ class LazyList(list[Item]):
     def __contains__(self, item: object) -> bool:
         return any(each is item or each == item for each in self)
 
-    def index(
-        self, item: Item, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /
-    ) -> int:
-        """Return the place of the first item that equals *item*, or raise ValueError."""
-        for place in range(len(self))[start:stop]:
-            if self[place] == item:
-                return place
-        raise ValueError(f"{item!r} is not in list")
-
-    def count(self, item: Item, /) -> int:
-        return sum(1 for each in self if each is item or each == item)
-
-    def copy(self) -> list[Item]:
-        """Return a plain list that may be changed; this reads all."""
-        return list(self)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple):
             return NotImplemented
@@ -102,29 +98,13 @@ class LazyList(list[Item]):
         return NotImplemented if not isinstance(other, list | tuple) else not self == other
 
     __hash__ = None  # as for every list
-
-    def __lt__(self, other: list[Item]) -> bool:
-        return list(self) < list(other)
-
-    def __le__(self, other: list[Item]) -> bool:
-        return list(self) <= list(other)
-
-    def __gt__(self, other: list[Item]) -> bool:
-        return list(self) > list(other)
-
-    def __ge__(self, other: list[Item]) -> bool:
-        return list(self) >= list(other)
+    __lt__, __le__, __gt__, __ge__, __mul__, __rmul__, index, count, copy = map(_of_plain, _WHOLE)
 
     def __add__(self, other: Any) -> Any:
         return type(other)([*self, *other]) if type(other) in (list, tuple) else [*self, *other]
 
     def __radd__(self, other: Any) -> Any:
         return type(other)([*other, *self])
-
-    def __mul__(self, times: SupportsIndex) -> list[Item]:
-        return list(self) * times
-
-    __rmul__ = __mul__
 
     def __copy__(self) -> "LazyList[Item]":
         return self

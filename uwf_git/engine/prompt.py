@@ -347,7 +347,7 @@ def _build_try(context: AgentContext) -> list[str]:
     parts = [heading, f"{who} {what}"]
     for tag, (words, text) in told.items():
         if text or tag == "verdict":
-            parts += [words, _mark(tag, _cut(text, _LONGEST, context))]
+            parts += [words, mark(tag, _cut(text, _LONGEST, context))]
     return parts
 
 
@@ -380,27 +380,27 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     left = max(0, budget - len(task) - len(given) - sum(map(len, files)))
     state = _cut(literal(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
-    hint = context.hint and _mark("hint", _cut(context.hint, _LONGEST_HINT, context))
+    hint = context.hint and mark("hint", _cut(context.hint, _LONGEST_HINT, context))
     role = context.current_role
     parts = [
         f"# You are {role.name}",
         role.description.strip(),
         role.system_prompt.strip(),
         "# The task",
-        _mark("task", task),
-        *(["# What this turn is about", _mark("input", given)] if given else []),
+        mark("task", task),
+        *(["# What this turn is about", mark("input", given)] if given else []),
         *files,
         "# Where you are",
         _build_position(context),
         *history,
-        *(["# The state of the thread", _mark("state", state)] if state else []),
+        *(["# The state of the thread", mark("state", state)] if state else []),
         *_build_try(context),
         *(["# A hint", "A person who watches this thread says to you:", hint] if hint else []),
         *_build_last_error(context),
         "# How to answer",
         _OUTPUT_FILE.format(role.output_file) if role.output_file is not None else "",
         build_answer_format(role),
-        *([_CHECKS, _mark("checks", "\n".join(role.checks))] if role.checks else []),
+        *([_CHECKS, mark("checks", "\n".join(role.checks))] if role.checks else []),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -439,7 +439,7 @@ def _build_files(context: AgentContext, budget: int) -> list[str]:
             continue
         whole = f"the file {file.path} has all of it"
         text = _shorten(file.content, room[file.path], whole)
-        parts.append(f"## {file.path}\n\n{_mark('file', text)}")
+        parts.append(f"## {file.path}\n\n{mark('file', text)}")
     return parts
 
 
@@ -448,11 +448,11 @@ def _build_last_error(context: AgentContext) -> list[str]:
         return []
     error = context.last_error
     attempt = f"This is attempt {context.attempt} at this step."
-    output = _mark("output", _cut(error.output, _LONGEST_HINT, context))
+    output = mark("output", _cut(error.output, _LONGEST_HINT, context))
     return [
         "# The last attempt failed",
         f"{attempt} The last one failed because of this ({error.kind}):",
-        _mark("error", _cut(error.message, _LONGEST_META, context)),
+        mark("error", _cut(error.message, _LONGEST_META, context)),
         *(["What the check printed:", output] if error.output else []),
         "Try another way, so that it does not fail again.",
     ]
@@ -478,8 +478,8 @@ def _build_newest(context: AgentContext, count: int, budget: int) -> str:
     meta = _cut(literal(step.meta), budget // 4, context)
     content = _cut(step.content, budget - len(meta), context)
     heading = f"## Step {count}, the newest: {step.role}"
-    parts = [heading, _mark("meta", meta)]
-    return "\n\n".join([*parts, _mark("content", content)] if content else parts)
+    parts = [heading, mark("meta", meta)]
+    return "\n\n".join([*parts, mark("content", content)] if content else parts)
 
 
 def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
@@ -487,7 +487,7 @@ def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
     shown: list[str] = []
     left_out = count - 1
     for step in reversed(context.steps[-_MOST_OLDER - 1 : -1]):
-        meta = _mark("meta", _cut(literal(step.meta), _LONGEST_META, context))
+        meta = mark("meta", _cut(literal(step.meta), _LONGEST_META, context))
         size = f", {len(step.content):,} characters of text" if step.content else ""
         text = f"## Step {left_out}: {step.role}{size}\n\n{meta}"
         budget -= len(text)
@@ -518,7 +518,7 @@ def _whole(context: AgentContext) -> str:
     return f"`uwf thread context {context.thread_id}` prints all of it"
 
 
-def _mark(tag: str, text: str) -> str:
+def mark(tag: str, text: str) -> str:
     """Put *text* between tags that do not occur in it, in whatever spelling."""
     folded = text.casefold()
     while f"<{tag}" in folded or f"</{tag}" in folded:

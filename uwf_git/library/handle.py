@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from uwf_git.commands.background import WaitRequest, wait_for_threads
+from uwf_git.commands.background import WaitRequest, start_thread_driver, wait_for_threads
 from uwf_git.commands.control.answer import (
     PersonAnswer,
     answer_thread,
@@ -22,10 +22,13 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.drive_thread import DriveRequest, drive_thread
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.next_move import FUNCTION
+from uwf_git.errors import Refused
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.starting import (
@@ -37,7 +40,6 @@ from uwf_git.library.starting import (
     new_agents,
     new_task_id,
     read_source,
-    start_background,
     to_agent_words,
     to_limit_names,
 )
@@ -59,6 +61,7 @@ from uwf_git.library.values import (
     to_path,
     walk_events,
 )
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 
@@ -245,9 +248,28 @@ class TaskHandle:
             Conflict: another process works on the task.
         """
         check_number("TaskHandle.run_in_background(max_steps=…)", max_steps, least=1)
-        return start_background(
-            self._place, self.task_id, until=until, max_steps=max_steps, wait=wait
+        store = self._place.open()
+        agents = show_thread(store, self.task_id)["agents"]
+        bound = [role for role, command in agents.items() if command.startswith(FUNCTION)]
+        if bound:
+            raise Refused(
+                f"task {self.task_id} cannot run in the background: Python functions of this "
+                f"process play {', '.join(bound)}",
+                code="players-stay-here",
+                hint="run it in this process, or bind those roles to programs: amend(agents={…})",
+                thread=self.task_id,
+                roles=bound,
+            )
+        driver = start_thread_driver(
+            store,
+            self._place.caller,
+            ThreadId(self.task_id),
+            agent=self._place.agent,
+            until=until,
+            max_steps=max_steps,
+            wait=wait,
         )
+        return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)
 
     def wait(self, timeout_s: float | None = None) -> TaskStatus:
         """Wait until no process works on the task, and return its status.

@@ -24,9 +24,9 @@ from uwf_git.library.starting import (
     AppendedSource,
     Limits,
     WorkflowSource,
+    find_source,
     list_player_words,
     new_task_id,
-    put_if_source,
     put_source,
     to_agent_words,
     to_limit_names,
@@ -202,7 +202,9 @@ class TaskRuntime:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
         where = to_path(workdir)
-        name = put_if_source(self._place, workflow, workdir=where)
+        name = str(workflow)
+        if find_source(workflow, self._place.cwd) is not None:
+            name = put_source(self._place, workflow, workdir=where).workflow
         words = (*list_player_words(self._place, name), *to_agent_words(agents))
         request = StartRequest(
             name,

@@ -1,17 +1,15 @@
-"""Start a task: read its workflow, bind its agents, make its id, and drive it in the background."""
+"""Start a task: read its workflow, bind its agents, make its id."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from uwf_git.commands.background import start_thread_driver
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.choose_agent import find_played
 from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.library.values import BackgroundRun, Place
+from uwf_git.library.values import Place
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.model.node import canonical
@@ -167,13 +165,6 @@ def read_source(given: AppendedSource, cwd: str) -> SourceText:
 # Start a task: register its workflow, bind its agents, make its id.
 
 
-def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:
-    """Return the name or hash of *workflow*; register it first unless it is one."""
-    if find_source(workflow, place.cwd) is None:
-        return str(workflow)
-    return put_source(place, workflow, workdir=workdir).workflow
-
-
 def put_source(
     place: Place, workflow: WorkflowSource, *, workdir: str | None = None
 ) -> "PutWorkflow":
@@ -192,38 +183,3 @@ def put_source(
 def new_task_id(place: Place) -> ThreadId:
     """Make a ULID (https://github.com/ulid/spec); ids sort by time."""
     return build_thread_id(place.now_ms(), os.urandom(10))
-
-
-# Start a background process that drives a task.
-
-
-def start_background(
-    place: Place, task_id: str, *, until: str | None, max_steps: int | None, wait: bool
-) -> BackgroundRun:
-    """Start a process that drives the task; it holds the task when this returns.
-
-    Raises:
-        Refused: a Python function plays a role.
-    """
-    store = place.open()
-    agents = show_thread(store, task_id)["agents"]
-    bound = [role for role, command in agents.items() if command.startswith(FUNCTION)]
-    if bound:
-        raise Refused(
-            f"task {task_id} cannot run in the background: Python functions of this process play "
-            f"{', '.join(bound)}",
-            code="players-stay-here",
-            hint="run it in this process, or bind those roles to programs: amend(agents={…})",
-            thread=task_id,
-            roles=list(bound),
-        )
-    driver = start_thread_driver(
-        store,
-        place.caller,
-        ThreadId(task_id),
-        agent=place.agent,
-        until=until,
-        max_steps=max_steps,
-        wait=wait,
-    )
-    return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)

@@ -131,10 +131,8 @@ def render_stop_hook(state_file: str) -> str:
     """Return the text of the hook; *state_file* is the path from its folder."""
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stop_hook.py")
     with open(source, encoding="utf-8") as file:
-        lines = file.read().splitlines(keepends=True)
-    (place,) = (n for n, line in enumerate(lines) if line.startswith("STATE_FILE = "))
-    lines[place] = f"STATE_FILE = {state_file!r}\n"
-    return "".join(["#!/usr/bin/env python3\n", *lines])
+        text = re.sub("(?m)^STATE_FILE = .*", lambda _: f"STATE_FILE = {state_file!r}", file.read())
+    return f"#!/usr/bin/env python3\n{text}"
 
 
 # What a tool takes.
@@ -197,12 +195,10 @@ def _json(value: Mapping[str, Any]) -> str:
 
 def install_hook(workdir: str, tool: str, hook: StopHook) -> list[str]:
     """Put the hook of *tool* into the project's settings; return the paths that changed."""
-    contents = {}
-    for path, settings in build_settings(tool, hook).items():
-        try:
-            contents[path] = add_hooks(_read_settings(workdir, path), settings)
-        except NotMergeable as error:
-            raise _settings_refused(path, str(error)) from error
+    contents = {
+        path: add_hooks(_read_settings(workdir, path), settings)
+        for path, settings in build_settings(tool, hook).items()
+    }
     return [
         path
         for path, text in contents.items()
@@ -221,10 +217,7 @@ def uninstall_hooks(workdir: str) -> list[str]:
         if not _is_our_file(workdir, path):
             continue
         before = _read_settings(workdir, path)
-        try:
-            text = remove_hooks(before, others)
-        except NotMergeable as error:
-            raise _settings_refused(path, str(error)) from error
+        text = remove_hooks(before, others)
         if text != before:
             after[path] = text
     for path, text in after.items():
@@ -251,9 +244,13 @@ def _read_settings(workdir: str, path: str) -> str:
         # It may be the file of all projects, and a replaced link is lost.
         raise _settings_refused(path, "is a link, or lies behind one")
     try:
-        return (read_whole(os.path.join(workdir, path)) or b"").decode()
+        text = (read_whole(os.path.join(workdir, path)) or b"").decode()
+        _parse(text)
     except UnicodeDecodeError as error:
         raise _settings_refused(path, f"is not UTF-8 (byte {error.start:,})") from error
+    except NotMergeable as error:
+        raise _settings_refused(path, str(error)) from error
+    return text
 
 
 def _is_our_file(workdir: str, path: str) -> bool:

@@ -13,7 +13,6 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
-_MS = 1000
 _LAST_PORT = 65535
 _MOST_RETRIES = 1000
 
@@ -37,7 +36,7 @@ class PlanSettings(NamedTuple):
     agent: str | None = None
     verifier: str | None = None
     ai: str | None = None
-    stop_grace_s: float = 10.0
+    stop_grace_ms: int = 10_000
     hooks: bool = True
 
     @property
@@ -99,18 +98,9 @@ def _number(words: str, least: int, most: int) -> _Form:
     return _Form(words, read)
 
 
-def _read_word(text: str) -> str | None:
-    return text if text.isprintable() and not any(each.isspace() for each in text) else None
-
-
 def _read_duration_ms(text: str) -> int | None:
     duration_ms = parse_duration_ms(text)
     return duration_ms if duration_ms is not None and duration_ms <= LONGEST_MS else None
-
-
-def _read_grace_s(text: str) -> float | None:
-    grace_ms = _read_duration_ms(text)
-    return None if grace_ms is None else grace_ms / _MS
 
 
 def _read_flag(text: str) -> bool | None:
@@ -123,7 +113,9 @@ _PATH = _Form(
     "a path below the work directory, without * ? [",
     lambda text: None if check_path_below(text) or set(text) & set("*?[") else text,
 )
-_ADDRESS = _Form("an address", _read_word)
+_ADDRESS = _Form(
+    "an address", lambda text: text if text.isprintable() and text.split() == [text] else None
+)
 _COMMAND = _Form("a command", lambda text: text if text.strip() else None)
 _TIME = _Form("a time such as 30m, up to a year", lambda text: _read_duration_ms(text) or None)
 
@@ -166,8 +158,8 @@ _SETTINGS: dict[str, _Setting] = {
         "verifier": _Setting("verifier", _COMMAND, "claude", "who verifies (the agent unless set)"),
         "ai": _Setting("ai", _COMMAND, "claude", "in place of the agent: called as CMD -p PROMPT"),
         "stopGrace": _Setting(
-            "stop_grace_s",
-            _Form("a time such as 10s", _read_grace_s),
+            "stop_grace_ms",
+            _Form("a time such as 10s", _read_duration_ms),
             "10s",
             "how long a program may stay open that has told of its stop and left its report (10s "
             "unless set, 0 is for ever)",

@@ -113,10 +113,8 @@ def list_names(folder: str) -> list[str]:
 
 
 def remove_file(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        return
 
 
 def make_folder(path: str, *, durable: bool) -> None:

@@ -430,21 +430,15 @@ def _break_dead(git_dir: str, name: str) -> bool:
 
 def _break_own(lock: str, marker: str) -> None:
     """Remove what a killed uwf process left; the caller holds the guard, so its taker is dead."""
-    try:
-        left = os.stat(marker)
-    except FileNotFoundError:
-        return
-    _remove_if_same(lock, left)
-    remove_file(marker)
+    with suppress(FileNotFoundError):
+        _remove_if_same(lock, os.stat(marker))
+        os.unlink(marker)
 
 
 def _remove_if_same(lock: str, taken: os.stat_result) -> None:
-    try:
-        ours = os.path.samestat(os.stat(lock), taken)
-    except FileNotFoundError:
-        return
-    if ours:
-        remove_file(lock)
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.stat(lock), taken):
+            os.unlink(lock)
 
 
 def _take_lockfile(marker: str, lock: str) -> os.stat_result:

@@ -344,7 +344,7 @@ class United(NamedTuple):
         return [each for each in self.new if each.id not in outgrown]
 
 
-class _WithNew:
+class _WithNew(ObjectStore):
     """An object store, and objects that are not written yet."""
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -365,9 +365,6 @@ class _WithNew:
         if found is None:
             return self._objects.get_raw(name)
         return found.type_num, found.as_raw_string()
-
-    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
-        raise NotImplementedError  # nothing is written here
 
 
 def unite_nodes(

@@ -162,10 +162,9 @@ MOST_PACKS = 16
 LARGE_BYTES = 32 * 1024 * 1024
 """From this size a pack is not copied any more."""
 
-_SUM_BYTES = 20
 # An index has a head and a name, a CRC-32 and an offset for each object; gitformat-pack(5).
 NAMES_AT = 8 + 256 * 4
-_EMPTY_INDEX_BYTES = NAMES_AT + 2 * _SUM_BYTES
+_EMPTY_INDEX_BYTES = NAMES_AT + 2 * OID_BYTES
 _OBJECT_BYTES = OID_BYTES + 4 + 4
 _MULTI = "multi-pack-index"
 _MULTI_HEAD = struct.Struct(">4s4BI")
@@ -256,8 +255,8 @@ def is_packed(path: str) -> bool:
     """Check whether the pack at *path*, without its ending, is named after its checksum."""
     try:
         with open(path + INDEX, "rb", buffering=0) as file:
-            file.seek(-2 * _SUM_BYTES, os.SEEK_END)
-            return path.endswith(f"-{file.read(_SUM_BYTES).hex()}")
+            file.seek(-2 * OID_BYTES, os.SEEK_END)
+            return path.endswith(f"-{file.read(OID_BYTES).hex()}")
     except OSError:
         return True
 

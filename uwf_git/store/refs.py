@@ -536,10 +536,8 @@ def read_loose_refs(git_dir: str, prefix: str) -> dict[str, Oid | None]:
     folder = os.path.join(git_dir, prefix)
     found: dict[str, Oid | None] = {}
     for name in loose_names(folder):
-        try:
+        with suppress(FileNotFoundError):
             found[name] = read_loose(os.path.join(folder, name))
-        except FileNotFoundError:
-            continue
     return found
 
 

@@ -373,7 +373,6 @@ _UNFINISHED = "tmp_"
 _UNFINISHED_OLD_S = 24 * 3600
 # In objects/, unlike objects/pack/, other files begin with tmp_ too.
 _UNFINISHED_ABOVE = "tmp_pack_"
-_SUM_BYTES = 20
 
 
 def remove_stale_packs(store: Store) -> int:
@@ -406,7 +405,7 @@ def _is_left(path: str) -> bool:
     try:
         with open(path, "rb", buffering=0) as file:
             left = os.fstat(file.fileno())
-            file.seek(-min(_SUM_BYTES, left.st_size), os.SEEK_END)
+            file.seek(-min(OID_BYTES, left.st_size), os.SEEK_END)
             is_ours = not path.endswith(f"-{file.read().hex()}{PACK}")
     except OSError:
         # It is gone, or another user's.

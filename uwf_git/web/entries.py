@@ -25,7 +25,6 @@ from uwf_git.model.text import (
 
 # Elements of HTML that hold foreign text: escaped, with controls and direction marks spelled.
 
-_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">'
 """What scrolls by itself, with a name for who cannot see it."""
 
@@ -35,7 +34,7 @@ _MOST_ITEMS = 100
 
 def escape(text: str) -> str:
     """Return *text* for the inside of an element; it has no place in an attribute."""
-    return text.translate(_ESCAPED)
+    return html.escape(text, quote=False)
 
 
 def line(text: str) -> str:
@@ -106,7 +105,10 @@ def folded(summary: str, inside: str) -> str:
 
 def json_value(value: Any) -> str:
     if isinstance(value, str):
-        return line(value) if _is_short(value) else f'<div class="text">{_block(value)}</div>'
+        is_short = len(value) <= _LONGEST_LINE and re.search(r"[\r\n]", value) is None
+        return (
+            line(value) if is_short else f'<div class="text">{escape(visible_block(value))}</div>'
+        )
     if isinstance(value, dict) and value and all(_is_scalar(each) for each in value.values()):
         return fields({name: json_value(each) for name, each in value.items()})
     if isinstance(value, list) and value and all(_is_scalar(each) for each in value):
@@ -124,20 +126,12 @@ def json_fields(value: Any) -> str:
     return "" if value == {} else json_value(value)
 
 
-def _block(text: str) -> str:
-    return escape(visible_block(text))
-
-
 def _json(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, indent=indent)
     except RecursionError:
         # With an indent json is written in Python, which does not go as deep.
         return json.dumps(value, ensure_ascii=False)
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _LONGEST_LINE and re.search(r"[\r\n]", text) is None
 
 
 def _is_scalar(value: Any) -> bool:
@@ -301,8 +295,8 @@ def _make_parser() -> "MarkdownIt":
 def _render_fence(_renderer: object, tokens: "Sequence[Token]", at: int, *_args: object) -> str:
     """Return a block of code, below what stands behind the fence: mostly its language."""
     info = tokens[at].info.strip()
-    label = f"<p><code>{html.escape(info, quote=False)}</code></p>\n" if info else ""
-    return f"{label}<pre><code>{html.escape(tokens[at].content, quote=False)}</code></pre>\n"
+    label = f"<p><code>{escape(info)}</code></p>\n" if info else ""
+    return f"{label}<pre><code>{escape(tokens[at].content)}</code></pre>\n"
 
 
 def _is_link(address: str) -> bool:
@@ -388,14 +382,12 @@ def _render_step(entry: dict[str, Any]) -> str:
 
 def _tell_work(entry: dict[str, Any]) -> list[str]:
     usage = entry.get("usage", {})
-    tokens, cost = render_tokens(count_tokens(usage)), render_cost(find_cost(usage))
     began = entry.get("startedAt")
     return [
         code(_shorten(entry["agent"])) if is_played(entry) else "",
         render_time(began) if isinstance(began, int) else render_time(entry["time"]),
         render_ms(entry.get("durationMs")),
-        f"{tokens} tokens" if tokens else "",
-        f"{cost} USD" if cost else "",
+        *tell_spent(count_tokens(usage), find_cost(usage)),
         describe_files(entry.get("files")),
         *(f"{name} {line(str(entry[name]))}" for name in ("session", "rung") if entry.get(name)),
     ]
@@ -477,8 +469,7 @@ def _render_proof(entry: dict[str, Any]) -> str:
 
 
 def _render_attempt(entry: dict[str, Any]) -> str:
-    error = entry.get("error") or {}
-    message = f"{error.get('kind', 'error')}: {error.get('message', '')}"
+    message = tell_error(entry.get("error") or {})
     content = entry.get("content")
     printed = folded("What it printed", render_excerpt(content)) if content else ""
     ended = f"exit status {entry['exitCode']}" if "exitCode" in entry else ""
@@ -550,6 +541,10 @@ def render_value(excerpt: dict[str, Any]) -> str:
     return json_fields(excerpt["value"]) if "value" in excerpt else render_excerpt(excerpt)
 
 
+def tell_error(error: dict[str, Any]) -> str:
+    return f"{error.get('kind', 'error')}: {error.get('message', '')}"
+
+
 def tell_problem(message: str) -> str:
     return f'<p class="problem"><strong class="bad">✗</strong> {escape_line(message)}</p>\n'
 
@@ -588,6 +583,12 @@ def render_cost(cost: float | None) -> str:
     if cost is None:
         return ""
     return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.4f}"
+
+
+def tell_spent(tokens: int, cost: float | None) -> list[str]:
+    """Return in words what agents reported; "" for what none did."""
+    told = {"tokens": render_tokens(tokens), "USD": render_cost(cost)}
+    return [f"{number} {unit}" if number else "" for unit, number in told.items()]
 
 
 def render_ms(duration_ms: Any) -> str:

@@ -33,6 +33,8 @@ from uwf_git.web.entries import (
     render_tokens,
     render_value,
     table,
+    tell_error,
+    tell_spent,
 )
 
 
@@ -120,7 +122,7 @@ def _render_present(document: dict[str, Any]) -> str:
         "because": _render_text(document.get("reason")),
         "by": _render_text(document.get("by")),
         "hint": _render_text(document.get("hint")),
-        "error": "" if not error else _render_text(_tell_error(error)),
+        "error": "" if not error else _render_text(tell_error(error)),
         "question": "" if not question else _render_question(question),
         "held up by": "".join(f"<p>{each}</p>\n" for each in _tell_held(document)),
         "parent": _tell_parent(document),
@@ -144,10 +146,6 @@ def _render_last(entries: list[dict[str, Any]]) -> str:
 
 def _render_text(text: Any) -> str:
     return json_value(text) if isinstance(text, str) and text else ""
-
-
-def _tell_error(error: dict[str, Any]) -> str:
-    return f"{error.get('kind', 'error')}: {error.get('message', '')}"
 
 
 def _render_question(question: dict[str, Any]) -> str:
@@ -213,13 +211,8 @@ def tell_account(totals: dict[str, Any]) -> list[str]:
         told += f" ({totals['takenBack']} taken back)"
     if failed:
         told += f", {count_attempts(failed)}"
-    tokens, cost = render_tokens(totals["tokens"]), render_cost(totals["costUsd"])
-    return [
-        told,
-        render_ms(totals["durationMs"]),
-        f"{tokens} tokens" if tokens else "",
-        f"{cost} USD" if cost else "",
-    ]
+    spent = tell_spent(totals["tokens"], totals["costUsd"])
+    return [told, render_ms(totals["durationMs"]), *spent]
 
 
 def _rows(entries: list[dict[str, Any]], around: str) -> Iterator[tuple[str, ...]]:

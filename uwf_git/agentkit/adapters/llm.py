@@ -4,7 +4,7 @@ from typing import Any
 
 from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint
-from uwf_git.agentkit.llm.http_client import DEFAULT_RETRIES, RetryPolicy, split_url
+from uwf_git.agentkit.llm.http_client import split_url
 from uwf_git.agentkit.llm.messages import Conversations, ModelRequest
 from uwf_git.agentkit.llm.model import Model, ask_for_object, say_on_stderr
 from uwf_git.agentkit.programs.playing import adapter_main
@@ -23,15 +23,13 @@ class LlmAdapter:
     takes_schema = True
     resumes = True
 
-    def __init__(self, *, retries: RetryPolicy = DEFAULT_RETRIES) -> None:
-        self._retries = retries
+    def __init__(self) -> None:
         self._conversations = Conversations("llm")
         self._models: dict[Endpoint, Model] = {}
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         endpoint = read_endpoint(question.settings, question.environ, section="uwf.llm")
-        new = Model(endpoint, question.environ, self._retries)
-        model = self._models.setdefault(endpoint, new)
+        model = self._models.setdefault(endpoint, Model(endpoint, question.environ))
         session, messages = self._conversations.begin(question.prompt, question.session)
         say_on_stderr(f"asking {endpoint.model} at {split_url(endpoint.url).netloc}")
         request, timeout_s = ModelRequest(messages), question.timeout_s

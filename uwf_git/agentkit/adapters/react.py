@@ -23,7 +23,6 @@ from uwf_git.agentkit.ladder import (
     read_answer,
 )
 from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint, read_whole
-from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.messages import (
     Conversations,
     Message,
@@ -309,7 +308,6 @@ class ReactAdapter:
     name: str = "react"
     takes_schema: bool = True
     resumes: bool = True
-    retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 (a tuple of constants)
     _conversations: Conversations = field(default_factory=lambda: Conversations("react"))
     _models: dict[Endpoint, Model] = field(default_factory=dict)
 
@@ -318,7 +316,7 @@ class ReactAdapter:
         settings = _with_llm(question)
         environ = question.environ
         endpoint = read_endpoint(settings, environ, section="uwf.react")
-        model = self._models.setdefault(endpoint, Model(endpoint, environ, self.retries))
+        model = self._models.setdefault(endpoint, Model(endpoint, environ))
         session, messages = self._conversations.begin(question.prompt, question.session)
         loop = _build_loop(question, settings, model, messages)
         extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")

@@ -23,13 +23,6 @@ ENDPOINT_KEYS: dict[str, str] = {
 }
 """The settings of an endpoint besides ``model``, each with its meaning."""
 
-_URLS: dict[Api, str] = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com/v1",
-}
-_KEYS: dict[Api, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-_URL_VARIABLES: dict[Api, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-
 # Anthropic requires a limit; all current models accept this one.
 _ANTHROPIC_TOKENS = 16_384
 
@@ -73,13 +66,15 @@ def read_endpoint(
             f"{section} has no model",
             hint=f"name one: git config --global {section}.model MODEL",
         )
-    key_name = get_setting(settings, "key-env") or _KEYS[api]
+    # OPENAI_BASE_URL and OPENAI_API_KEY, or ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY.
+    url = environ.get(f"{api.upper()}_BASE_URL") or f"https://api.{api}.com/v1"
+    key_name = get_setting(settings, "key-env") or f"{api.upper()}_API_KEY"
     limit = get_setting(settings, "max-tokens")
     max_tokens = read_whole(limit, f"{section}.maxTokens") if limit else None
     return Endpoint(
         section=section,
         api=api,
-        url=get_setting(settings, "url") or environ.get(_URL_VARIABLES[api]) or _URLS[api],
+        url=get_setting(settings, "url") or url,
         model=model,
         key_name=key_name,
         key=_read_key(environ.get(key_name, ""), key_name),

@@ -337,35 +337,26 @@ _TOO_MANY = 429
 _RETRIED = {408, 429, 500, 502, 503, 504, 520, 522, 524, 529}
 
 
-class RetryPolicy(NamedTuple):
-    """How often to try, and how long to wait in between."""
-
-    most_tries: int = 5
-    first_wait_s: float = 0.5
-    """Doubled each time, unless the endpoint names a wait."""
-
-    longest_wait_s: float = 60.0
-    """If the endpoint asks for more, do not wait: the attempt fails and says until when."""
-
-    sleep: Callable[[float], None] = time.sleep
-
-
-DEFAULT_RETRIES = RetryPolicy()
+_MOST_TRIES = 5
+# Doubled each time, unless the endpoint names a wait.
+_FIRST_WAIT_S = 0.5
+# If the endpoint asks for more, do not wait: the attempt fails and says until when.
+_LONGEST_WAIT_S = 60.0
 
 
 def post_with_retries(
     client: HttpClient,
     headers: Mapping[str, str],
     body: bytes,
-    retries: RetryPolicy,
     *,
     deadline: float,
     say: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
 ) -> HttpReply:
     """Post until a retry would not help, or the tries or the time are used up."""
-    for tries in range(1, retries.most_tries + 1):
+    for tries in range(1, _MOST_TRIES + 1):
         reply: HttpReply | None = None
-        wait_s = retries.first_wait_s * 2 ** (tries - 1) * _jitter()
+        wait_s = _FIRST_WAIT_S * 2 ** (tries - 1) * _jitter()
         try:
             reply = client.post(headers, body, deadline)
             # An empty account is a 429 too; waiting does not help there.
@@ -376,16 +367,16 @@ def post_with_retries(
             told_s = find_wait_s(reply.headers, now_s=time.time(), is_limited=is_limited)
             wait_s = told_s or wait_s
         except NoReply as failure:
-            if not failure.is_temporary or tries == retries.most_tries:
+            if not failure.is_temporary or tries == _MOST_TRIES:
                 raise
             problem = failure.message
             if time.monotonic() + wait_s >= deadline:
                 raise
-        is_last = tries == retries.most_tries or wait_s > retries.longest_wait_s
+        is_last = tries == _MOST_TRIES or wait_s > _LONGEST_WAIT_S
         if reply is not None and (is_last or time.monotonic() + wait_s >= deadline):
             return reply
-        say(f"{problem}; trying again in {wait_s:.1f} s (try {tries + 1} of {retries.most_tries})")
-        retries.sleep(wait_s)
+        say(f"{problem}; trying again in {wait_s:.1f} s (try {tries + 1} of {_MOST_TRIES})")
+        sleep(wait_s)
     raise AssertionError("the last try returns or raises")
 
 

@@ -17,11 +17,9 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.agentkit.ladder import WantedObject, find_misfit, move_schema
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.http_client import (
-    DEFAULT_RETRIES,
     HttpClient,
     HttpReply,
     NoReply,
-    RetryPolicy,
     find_wait_s,
     post_with_retries,
     split_url,
@@ -42,7 +40,7 @@ from uwf_git.agentkit.records import find
 from uwf_git.agentkit.strict_schema import derive_strict, restore
 from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, FailureKind, classify_status
 from uwf_git.agents.command_line import on_one_line, show_beginning
-from uwf_git.engine.prompt import SchemaWords, literal
+from uwf_git.engine.prompt import SchemaWords, literal, mark
 from uwf_git.model.text import cut_middle, render_time
 from uwf_git.model.thread import add_usage
 
@@ -231,12 +229,12 @@ class Model:
         self,
         endpoint: Endpoint,
         environ: Mapping[str, str],
-        retries: RetryPolicy = DEFAULT_RETRIES,
+        *,
         say: Callable[[str], None] = say_on_stderr,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint
-        self._retries = retries
-        self._say = say
+        self._say, self._sleep = say, sleep
         self._client = HttpClient(build_url(endpoint), environ)
         self._limit_name = "max_tokens"
         self.refused: set[str] = set()
@@ -269,9 +267,9 @@ class Model:
                 self._client,
                 headers,
                 text.encode(),
-                self._retries,
                 deadline=deadline,
                 say=self._say,
+                sleep=self._sleep,
             )
         except NoReply as failure:
             raise explain_no_reply(endpoint, failure) from failure
@@ -480,15 +478,7 @@ def _build_prompt(text: str, schema: Any, prompt: str) -> str:
     if prompt.strip():
         parts.append(f"# How to find them\n\n{prompt.strip()}")
     shown = cut_middle(text, _LONGEST_HALF, _LONGEST_HALF)
-    return "\n\n".join([*parts, f"# The text\n\n{_mark(shown)}"]) + "\n"
-
-
-def _mark(text: str) -> str:
-    """Return *text* between tags that it does not contain."""
-    tag = "text"
-    while f"</{tag}" in text.casefold():
-        tag += "-"
-    return f"<{tag}>\n{text}\n</{tag}>"
+    return "\n\n".join([*parts, f"# The text\n\n{mark('text', shown)}"]) + "\n"
 
 
 def _missing(value: Mapping[str, Any]) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agentkit.turn import AskFailed
-from uwf_git.agents.files import walk_down
+from uwf_git.agents.files import open_left_file, walk_down
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage, Refused, UwfError
@@ -67,18 +67,10 @@ class WorkFolder:
     def open_file(self, path: str) -> int:
         """Open the file at *path* for reading; return its descriptor."""
         parts = self.locate(path)
-        if not parts:
-            raise ToolFailed(f"{path} is a directory")
+        if os.path.isdir(os.path.join(self.root, *parts)):
+            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is a directory")
         with walk_down(self.root, parts[:-1]) as folder:
-            # A pipe without a writer must not block.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(parts[-1], flags, dir_fd=folder)
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            os.close(descriptor)
-            kind = "a directory" if stat.S_ISDIR(mode) else "no ordinary file"
-            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is {kind}")
-        return descriptor
+            return open_left_file(parts[-1], dir_fd=folder).descriptor
 
     def replace(self, path: str, content: bytes) -> bool:
         """Write *content* to *path* atomically; return whether the file is new.

@@ -240,7 +240,8 @@ def write_crash_log(error: BaseException, environ: Mapping[str, str]) -> str | N
     Only the user may read it: a trace can quote what was being worked on.
     """
     with contextlib.suppress(Exception):
-        content = _content(error).encode(errors="backslashreplace")
+        versions = "".join(f"{name} {version}\n" for name, version in _versions())
+        content = f"{versions}\n{trace_of(error)}".encode(errors="backslashreplace")
         name = f"crash-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-"
         for directory in _places(environ):
             with contextlib.suppress(OSError):
@@ -279,11 +280,6 @@ def _write_new(directory: Path, name: str, content: bytes) -> str:
     with open(descriptor, "wb") as file:
         file.write(content)
     return path
-
-
-def _content(error: BaseException) -> str:
-    versions = "".join(f"{name} {version}\n" for name, version in _versions())
-    return f"{versions}\n{trace_of(error)}"
 
 
 def _versions() -> Iterator[tuple[str, str]]:

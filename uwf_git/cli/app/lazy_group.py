@@ -81,12 +81,6 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
                 formatter.write(f"{indent}{example}\n")
 
 
-def write_all_exits(formatter: click.HelpFormatter) -> None:
-    """Write what each exit status means."""
-    with formatter.section("EXIT STATUS"):
-        formatter.write_dl([(str(status), meaning) for status, meaning in EXIT_STATUS.items()])
-
-
 def write_brief_ending(
     formatter: click.HelpFormatter,
     ctx: click.Context,
@@ -331,9 +325,7 @@ class LazyCommand(NamedTuple):
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
-        found = getattr(import_module(module), attribute)
-        if not isinstance(found, click.Command):
-            raise TypeError(f"{self.target} is not a command")
+        found: click.Command = getattr(import_module(module), attribute)
         return found
 
 
@@ -390,11 +382,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that *args* begin with, and its own arguments."""
-        name = args[0]
-        found = self.get_command(ctx, name)
-        if found is None and not ctx.resilient_parsing:
-            self._refuse(ctx, name)
-        return (name if found else None), found, args[1:]
+        if args[0] not in self.table and not ctx.resilient_parsing:
+            self._refuse(ctx, args[0])
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table; at the end of the program's own page, all options."""
@@ -420,7 +410,8 @@ class LazyGroup(click.Group):
         super().format_epilog(ctx, formatter)
         write_examples(formatter, self.examples)
         if ctx.parent is None:
-            write_all_exits(formatter)
+            with formatter.section("EXIT STATUS"):
+                formatter.write_dl([(str(each), told) for each, told in EXIT_STATUS.items()])
         else:
             write_brief_ending(formatter, ctx, shared_options(), {})
 

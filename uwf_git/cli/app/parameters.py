@@ -84,11 +84,11 @@ class Input(NamedTuple):
             )
         return content
 
-    def read_text(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> str:
-        """Read all of it as UTF-8; a leading byte order mark is dropped."""
-        content = self.read_bytes(limit_bytes=limit_bytes)
+    def read_text(self, *, is_exact: bool = False) -> str:
+        """Read all of it as UTF-8; a leading byte order mark is dropped, unless *is_exact*."""
+        content = self.read_bytes()
         try:
-            return content.decode().removeprefix("\ufeff")
+            return content.decode().removeprefix("" if is_exact else "\ufeff")
         except UnicodeDecodeError as error:
             raise not_text(self.name, offset=error.start) from None
 
@@ -153,21 +153,17 @@ def _read_message(given: dict[str, Any]) -> None:
     given["message"] = text_argument(given["message"], "the message")
 
 
-reason_option = with_options(
-    _read_message,
-    click.option(
-        "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the commit."
-    ),
-)
-hint_option = with_options(
-    _read_message,
-    click.option(
-        "-m",
-        "--message",
-        default="",
-        metavar="HINT",
-        help="A hint for the agent that takes the step, recorded in the commit.",
-    ),
+def message_option(
+    metavar: str, help_text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the argument ``message: str`` to a verb."""
+    option = click.option("-m", "--message", default="", metavar=metavar, help=help_text)
+    return with_options(_read_message, option)
+
+
+reason_option = message_option("TEXT", "The reason, recorded in the commit.")
+hint_option = message_option(
+    "HINT", "A hint for the agent that takes the step, recorded in the commit."
 )
 
 

@@ -42,22 +42,11 @@ _LOOKING = {
 }  # fmt: skip
 
 
-def complete_names(parameters: Iterable[click.Parameter]) -> None:
-    """Let the parameters that take such a name complete it."""
-    for parameter in parameters:
-        complete = _BY_NAME.get(parameter.name or "")
-        if complete is not None:
-            # click's own way is an argument of each decorator.
-            parameter.shell_complete = complete  # type: ignore[method-assign,assignment]  # see above
-
-
 def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
-    return [CompletionItem(each.word, help=_meaning(each.meaning)) for each in candidates]
-
-
-def _meaning(text: str) -> str:
-    """Return one short line: it may be an agent's, and goes to a terminal."""
-    return cut(one_line(text[: 4 * _LONGEST_MEANING]), _LONGEST_MEANING)
+    """Return them with a short line each: it may be an agent's, and goes to a terminal."""
+    most = _LONGEST_MEANING
+    told = ((each.word, cut(one_line(each.meaning[: 4 * most]), most)) for each in candidates)
+    return [CompletionItem(word, help=meaning) for word, meaning in told]
 
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
@@ -157,7 +146,10 @@ def verb(*examples: str, exits: Mapping[int, str] = {}) -> Callable[[Callable[..
         # pass_obj passes the session of the verb's own context, which its flags have changed.
         with_session: Callable[..., Any] = click.pass_obj(update_wrapper(run, function))
         made = click.command(cls=Verb)(with_session)
-        complete_names(made.params)
+        for parameter in made.params:
+            if complete := _BY_NAME.get(parameter.name or ""):
+                # click's own way is an argument of each decorator.
+                parameter.shell_complete = complete  # type: ignore[method-assign,assignment]  # see above
         made.params += shared_options()
         made.examples = examples
         made.exits = exits

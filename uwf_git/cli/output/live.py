@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC
+from functools import partial
 from threading import Lock
 from types import FrameType
 from typing import Any, NamedTuple
 
 from uwf_git.cli.caller import sigterm_as_interrupt
-from uwf_git.cli.output.screen import Screen, Styled, display_width, shorten
+from uwf_git.cli.output.screen import Screen, Styled, display_width, shorten, tell_local
 from uwf_git.cli.session import (
     STDERR,
     STDOUT,
@@ -202,7 +203,10 @@ class LiveLines:
     def show(self, lines: Sequence[str]) -> None:
         """Show *lines*, as many as fit; each is safe to print, and fits the width."""
         size = terminal_size(STDERR)
-        told = _cut(lines, max(size.lines - 1, 1))
+        most = max(size.lines - 1, 1)
+        told = list(lines)
+        if len(told) > most:
+            told[most - 1 :] = [f"   and {len(told) - most + 1} more"]
         if not told:
             self.clear()
         elif (told, size) != (self._shown, self._size):
@@ -222,12 +226,6 @@ class LiveLines:
         rows = [max(1, -(-width // size.columns)) for width in widths] or [1]
         below = _DOWN.format(rows[-1] - 1) if rows[-1] > 1 else ""
         return "\r" + below + _ERASE + (_UP + _ERASE) * (sum(rows) - 1)
-
-
-def _cut(lines: Sequence[str], most: int) -> list[str]:
-    if len(lines) <= most:
-        return list(lines)
-    return [*lines[: most - 1], f"   and {len(lines) - most + 1} more"]
 
 
 # The whole terminal, for a view that is drawn again and again; afterwards all is as it was.
@@ -377,7 +375,6 @@ class StepLines:
 # Of the events of a transition the last says all but how long the turn took, which is in the one
 # before.
 
-_MS = 1000
 _GAP = "  "
 _STEPS = {"step", "answer", "join"}
 
@@ -388,7 +385,7 @@ class EventLines:
     def __init__(self, session: Session, screen: Screen, store: Store) -> None:
         self._store, self._screen = store, screen
         self._is_screen = session.is_screen
-        self._zone: tzinfo | None = UTC if session.is_utc else None
+        self._local = partial(tell_local, zone=UTC if session.is_utc else None)
         self._day = self._local(session.now_ms(), "%Y-%m-%d") if session.is_screen else ""
         self._ids: ShortIds | None = None
         self._known: dict[str, str] = {}
@@ -433,14 +430,6 @@ class EventLines:
         if not self._is_screen:
             return render_time(event["timestamp"])
         return self._local(event["timestamp"], "%H:%M:%S")
-
-    def _local(self, time_ms: int, form: str) -> str:
-        try:
-            time = datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(self._zone)
-        except (OverflowError, ValueError, OSError):
-            # Nodes may be later than the calendar goes.
-            return render_time(time_ms)
-        return time.strftime(form)
 
     def _name(self, thread: str) -> str:
         """Return the id to show; threads that have come since are looked up when they are met."""

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import click
@@ -73,11 +73,12 @@ def tell_moment(time_ms: int, now_ms: int) -> str:
     return tell_local(time_ms) + ago
 
 
-def tell_local(time_ms: int) -> str:
-    """Return a time of this machine's zone, to the second."""
+def tell_local(time_ms: int, form: str = "%Y-%m-%d %H:%M:%S", *, zone: tzinfo | None = None) -> str:
+    """Return a time of *zone*, or of this machine's: to the second, or in another *form*."""
     try:
-        return f"{datetime.fromtimestamp(time_ms / _MS).astimezone():%Y-%m-%d %H:%M:%S}"
+        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).astimezone(zone).strftime(form)
     except (OverflowError, ValueError, OSError):
+        # Nodes may be later than the calendar goes.
         return render_time(time_ms)
 
 
@@ -88,7 +89,6 @@ def tell_local(time_ms: int) -> str:
 
 _AGO = re.compile(r"([0-9]{1,9})([smhdw])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[T ])")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moment(NamedTuple):
@@ -141,7 +141,7 @@ def _parse(text: str) -> Moment | None:
     except ValueError:
         return None
     zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    return Moment(text, time_ms=int((zoned - _EPOCH).total_seconds() * _MS))
+    return Moment(text, time_ms=int(zoned.timestamp() * _MS))
 
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan"]
@@ -279,6 +279,15 @@ def confirm(question: str) -> bool:
     """Ask a person at the terminal; whatever is no yes is a no."""
     write_stderr(f"{question} [y/N] ")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def ask(question: str) -> str:
+    """Return the line that a person types; Ctrl-C, or the end of the input: the person has left."""
+    write_stderr(question)
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.strip()
 
 
 def note(message: str) -> None:

@@ -109,24 +109,16 @@ class AtWork:
             self._live.show([line.describe() for line in lines])
 
 
-class Account:
-    """What is said of a turn at work: how long, which attempt, tokens and cost."""
+def _tell_account(turn: Turn, reported: ReportedUsage, seconds: int) -> str:
+    """Return what a turn has taken by now; tokens and cost are the sums of the thread.
 
-    def __init__(self, turn: Turn, now_ms: Callable[[], int], since_ms: int) -> None:
-        self._turn, self._now_ms, self._since_ms = turn, now_ms, since_ms
-        self._reported = ReportedUsage(turn.run_dir.step_dir)
-
-    def tell(self) -> str:
-        """Return what the turn has taken by now; tokens and cost are the sums of the thread.
-
-        Where lines are short the cost alone, if it is known: the log needs the room.
-        """
-        seconds = (self._now_ms() - self._since_ms) // _MS
-        parts = [tell_elapsed(seconds), f"attempt {self._turn.attempt}"]
-        spent: dict[str, Any] = dict(self._turn.present.usage)
-        told = describe_usage(add_usage(spent, self._reported.read()), short=True)
-        told = told if stderr_columns() >= _WIDE else told[-1:]
-        return ", ".join([*parts, *(["so far " + ", ".join(told)] if told else [])])
+    Where lines are short the cost alone, if it is known: the log needs the room.
+    """
+    parts = [tell_elapsed(seconds), f"attempt {turn.attempt}"]
+    spent: dict[str, Any] = dict(turn.present.usage)
+    told = describe_usage(add_usage(spent, reported.read()), short=True)
+    told = told if stderr_columns() >= _WIDE else told[-1:]
+    return ", ".join([*parts, *(["so far " + ", ".join(told)] if told else [])])
 
 
 def tell_elapsed(seconds: int) -> str:
@@ -173,12 +165,7 @@ class Progress:
         """Print a line."""
         with self._at_work.above():
             self._lines.end()
-            note(f"{self._time()} {line}" if self._timestamps else line)
-
-    def _tell_step(self, line: str) -> None:
-        """Print a line that `StepLines` made."""
-        with self._at_work.above():
-            write_stderr((f"{self._time()} {line}" if self._timestamps else line) + "\n")
+            note(self._timed(line))
 
     def _name(self, thread: ThreadId) -> str:
         """Return the name of a branch; "" of the thread that is driven."""
@@ -225,7 +212,7 @@ class Progress:
     def _shown(self, turn: Turn) -> Iterator[tuple[Callable[[bytes], None], Callable[[], None]]]:
         # What the environment has of secrets is masked already.
         log, signs = LastLine(Secrets(())), _Signs()
-        account = Account(turn, self._session.now_ms, self._since_ms[turn.thread])
+        reported, since_ms = ReportedUsage(turn.run_dir.step_dir), self._since_ms[turn.thread]
 
         def give_sign() -> None:
             seconds = signs.find_due()
@@ -242,7 +229,9 @@ class Progress:
         who = "" if not name or name.endswith(turn.role) else f"{turn.role}, "
 
         def describe() -> str:
-            said = f"{who}{account.tell()}{_after_colon(log.find())}"
+            seconds = (self._session.now_ms() - since_ms) // _MS
+            account = _tell_account(turn, reported, seconds)
+            said = f"{who}{account}{_after_colon(log.find())}"
             number = turn.present.depth + 1
             return lines.format(lines.screen.mark(RUNNING), name or turn.role, said, number=number)
 
@@ -257,63 +246,63 @@ class Progress:
         if not line:
             follow_up_noted(self._store, self._session.environ, self.tell)
             return
-        line = self.about(stepped.thread, line)
-        name = self._name(stepped.thread) or stepped.role or ""
+        who, said = (stepped.thread, stepped.role or ""), stepped.said
         if stepped.status in {"waiting", "split"}:
-            self._tell_event(line, stepped.status, name, stepped.said)
+            self._tell_event(who, line, stepped.status, said)
             return
         status = "failed" if stepped.status == "failed" else "completed"
         if stepped.is_rejected and stepped.status == "ready":
             status = "again"
         tail = f"{seconds:.1f} s" if stepped.role is not None else ""
-        self._tell_event(line, status, name, stepped.said, number=stepped.depth, tail=tail)
+        self._tell_event(who, line, status, said, number=stepped.depth, tail=tail)
 
     def _tell_event(
         self,
+        who: tuple[ThreadId, str],
         line: str,
         status: str,
-        name: str,
         said: str,
         *,
         number: int | None = None,
         tail: str = "",
     ) -> None:
-        """Print what happened: *line*, or on a terminal the rest as a line of `StepLines`."""
+        """Print what happened to the thread and role *who*: *line*, or the rest on a terminal."""
+        thread, role = who
         lines = self._steps
         if lines is None:
-            self.tell(line)
+            self.tell(self.about(thread, line))
         else:
-            mark = lines.screen.mark(status)
-            self._tell_step(lines.format(mark, name, said, number=number, tail=tail))
+            name = self._name(thread) or role
+            told = lines.format(lines.screen.mark(status), name, said, number=number, tail=tail)
+            with self._at_work.above():
+                write_stderr(f"{self._timed(told)}\n")
         follow_up_noted(self._store, self._session.environ, self.tell)
 
     def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
-        thread, then = failure.facts["thread"], f"trying again in {seconds:g} s"
-        tail = f" again in {seconds:g} s"
+        then, tail = f"trying again in {seconds:g} s", f" again in {seconds:g} s"
         if failure.is_given_up:
             then, tail = "given up, and the thread goes on", " given up"
-        line = self.about(thread, f"{failure.message}; {then}")
-        name = self._name(thread) or failure.facts["role"]
+        who = (failure.facts["thread"], failure.facts["role"])
         said = f"try {failure.facts['attempt']}: {failure.reason}"
-        self._tell_event(line, "again", name, said, tail=tail)
+        self._tell_event(who, f"{failure.message}; {then}", "again", said, tail=tail)
 
     def _on_wait(self, thread: ThreadId, waiting: Waiting) -> None:
         tell_time = render_time if self._steps is None else tell_local
         until = "" if waiting.until is None else f" until {tell_time(waiting.until)}"
         said = f"waits{until}: its agent hit a limit"
-        line = self.about(thread, f"{waiting.role} {said}")
-        self._tell_event(line, "waiting", self._name(thread) or waiting.role, said)
+        self._tell_event((thread, waiting.role), f"{waiting.role} {said}", "waiting", said)
 
     def _on_branch_failed(self, failure: TurnFailed) -> None:
-        thread, then, tail = failure.facts["thread"], "", ""
+        line, tail = failure.message, ""
         if failure.is_given_up:
-            then, tail = "; given up, and the thread goes on", "given up"
-        line = self.about(thread, f"{failure.message}{then}")
-        self._tell_event(line, "failed", self._name(thread), failure.reason, tail=tail)
+            line, tail = f"{line}; given up, and the thread goes on", "given up"
+        self._tell_event((failure.facts["thread"], ""), line, "failed", failure.reason, tail=tail)
 
-    def _time(self) -> str:
+    def _timed(self, line: str) -> str:
+        if not self._timestamps:
+            return line
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"{moment:%Y-%m-%dT%H:%M:%SZ} {line}"
 
 
 def _describe_step(stepped: ThreadResult, seconds: float) -> str:

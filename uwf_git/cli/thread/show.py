@@ -9,7 +9,15 @@ import click
 
 from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
+from uwf_git.cli.output.screen import (
+    Painted,
+    Screen,
+    count_by_status,
+    describe_usage,
+    emit,
+    render_json,
+    screen_of,
+)
 from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.commands.inspect.show import Stop, count_failed_by_role, find_stop, view_thread
 from uwf_git.commands.turn.limits import add_branches
@@ -54,7 +62,7 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         status = document.get("branchStatus", document["status"])
-        branches = _list_ids(document.get("branches", []))
+        branches = [row["thread"] for _, row in _walk(document)]
         # What a branch that cannot be read has spent is not known.
         with suppress(StoreDamaged):
             spent = add_branches(store, shown.snapshot, shown.snapshot.get_present())
@@ -129,7 +137,7 @@ def _text(
         lines.append(f"{'error':10}{_tell_error(document)}")
     lines = _fit(lines, screen, indent=10)
     taken = _steps(steps, first=document["depth"] - len(steps) + 1)
-    lines += _fit([*taken, *_branches_steps(document.get("branches", []), "")], screen, indent=3)
+    lines += _fit([*taken, *_branches_steps(document)], screen, indent=3)
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
@@ -165,7 +173,7 @@ def _steps(
     """
     for number, step in enumerate(steps, first):
         if step is not None:
-            yield from _branches_steps(step.get("branches", []), around)
+            yield from _branches_steps(step, around)
             yield ""
             files = describe_files(step.get("files"))
             failed = step.get("failedAttempts")
@@ -176,13 +184,18 @@ def _steps(
             yield from _behind(step)
 
 
-def _branches_steps(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
+def _branches_steps(document: dict[str, Any], around: str = "") -> Iterator[str]:
     """Yield the steps of branches, which are there with --full alone."""
-    for row in rows:
-        number = f"{around}{row['number']}"
+    for number, row in _walk(document, around):
         branch = f"branch {number} {row['label']}, "
         yield from _steps(row.get("steps", []), branch=branch, around=f"{number}.")
-        yield from _branches_steps(row.get("branches", []), f"{number}.")
+
+
+def _walk(document: dict[str, Any], around: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the branches in *document*, each with its number, and theirs after it."""
+    for row in document.get("branches", []):
+        yield (number := f"{around}{row['number']}"), row
+        yield from _walk(row, f"{number}.")
 
 
 def _tell_error(document: dict[str, Any]) -> str:
@@ -216,8 +229,11 @@ def _parent(document: dict[str, Any]) -> str | None:
 
 
 def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str]:
-    branches = _branches(document.get("branches", []), "", shorten)
-    lines = [f"{'branch':10}{line}" for line in branches]
+    lines = []
+    for number, row in _walk(document):
+        said = f": {_short(row['said'])}" if row.get("said") else ""
+        told = f"{number} {row['label']} {shorten(row['thread'])} {row['status']}{said}"
+        lines.append(f"{'branch':10}{told}")
     lines += describe_work(document)
     for held in document.get("heldBy", []):
         if held["thread"] == document["thread"] and held["status"] == "ready":
@@ -243,22 +259,6 @@ def describe_work(document: dict[str, Any]) -> list[str]:
         of = f"{work['number']} {work['label']}, " if "label" in work else ""
         lines += [f"{'work':10}{of}{each['ref']} of {each['repository']}" for each in kept]
     return lines
-
-
-def _list_ids(rows: list[dict[str, Any]]) -> Iterator[str]:
-    for row in rows:
-        yield row["thread"]
-        yield from _list_ids(row.get("branches", []))
-
-
-def _branches(
-    rows: list[dict[str, Any]], around: str, shorten: Callable[[str], str]
-) -> Iterator[str]:
-    for row in rows:
-        number = f"{around}{row['number']}"
-        said = f": {_short(row['said'])}" if row.get("said") else ""
-        yield f"{number} {row['label']} {shorten(row['thread'])} {row['status']}{said}"
-        yield from _branches(row.get("branches", []), f"{number}.", shorten)
 
 
 def _tell_visits(document: dict[str, Any], failed: Mapping[str, int]) -> str:
@@ -297,8 +297,7 @@ def describe_status(
     waiting = document.get("waiting")
     told = str(document["status"])
     if "branchStatus" in document:
-        from uwf_git.cli.output.screen import count_by_status  # noqa: PLC0415 (few threads split)
-        from uwf_git.commands.inspect.list import count_rows  # noqa: PLC0415 (as above)
+        from uwf_git.commands.inspect.list import count_rows  # noqa: PLC0415 (few threads split)
 
         counts = count_by_status(count_rows(document["branches"]))
         told = f"{document['branchStatus']} (split: {counts})"

@@ -113,7 +113,11 @@ def start_command(session: Session, request: StartRequest) -> None:
     store = session.open_store(create=True)
     started = begin_thread(session, store, request)
     note_found(started)
-    note_unbound(started)
+    if started.unbound:
+        note(
+            f"note: no agent is bound to {', '.join(started.unbound)}; `uwf config set agent CMD` "
+            "sets a default"
+        )
     note_missing(started)
     emit(session, {"workflow": started.workflow, "thread": started.thread})
     note_next(session, store, started.thread, is_called=True)
@@ -132,15 +136,6 @@ def note_left(roles: tuple[str, ...]) -> None:
         note(
             f"note: {', '.join(roles)} is left to its person or check; `--agent {roles[0]}=CMD` "
             "names another agent"
-        )
-
-
-def note_unbound(started: Started) -> None:
-    """Note which roles have no agent yet."""
-    if started.unbound:
-        note(
-            f"note: no agent is bound to {', '.join(started.unbound)}; `uwf config set agent CMD` "
-            "sets a default"
         )
 
 

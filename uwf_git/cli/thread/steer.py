@@ -9,7 +9,14 @@ from uwf_git.agents.command_line import BadReply, parse_reply
 from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
 from uwf_git.cli.app.follow_up import describe_result, note_next, view_result
 from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, hint_option, reason_option, text_argument
+from uwf_git.cli.app.parameters import (
+    INPUT,
+    Input,
+    hint_option,
+    message_option,
+    reason_option,
+    text_argument,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, terminal_caller
 from uwf_git.cli.output.screen import emit, note
@@ -221,7 +228,7 @@ def _given_twice(what: str, first: str, second: str) -> BadUsage:
 @click.option(
     "--head", metavar="HASH", help="Only if this is still the newest step (see `thread show`)."
 )
-@click.option("-m", "--message", default="", metavar="TEXT", help="A note, recorded in the commit.")
+@message_option("TEXT", "A note, recorded in the commit.")
 def answer_command(
     session: Session, thread: str, *, head: str | None, message: str, **given: Any
 ) -> None:
@@ -234,7 +241,6 @@ def answer_command(
     A thread need not wait yet: it is enough that the next role is bound to `human`.
     """
     answer = _read_given(given)
-    text_argument(message, "the note")
     store = session.open_store()
     caller = terminal_caller(session)
     question = read_question(store, caller, thread, default=session.agent)

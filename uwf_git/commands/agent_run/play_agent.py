@@ -307,7 +307,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     environ = agent_environ(turn)
     try:
         with masked_listener(listener, environ) as masked:
-            run = _run(turn, with_end(turn, masked, environ))
+            run = _run_or_take_up(turn, with_end(turn, masked, environ))
         run = run._replace(stderr=cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, NotStarted) as error:
         return Played(
@@ -335,18 +335,10 @@ def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
 
 
 def _read_env(turn: Turn) -> dict[str, str] | None:
-    text = turn.run_dir.read("env")
     with suppress(ValueError):
-        env = json.loads(text) if text else None
+        env = json.loads(turn.run_dir.read("env"))
         return env if isinstance(env, dict) else None
     return None
-
-
-def _run(turn: Turn, listener: Listener) -> AgentRun:
-    try:
-        return _run_or_take_up(turn, listener)
-    except AgentInterrupted as interrupt:
-        return interrupt.run
 
 
 def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
@@ -364,7 +356,10 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 prepare_output_file(turn)
                 _write_env(turn, request.environment)
                 watch_config(turn.store)
-                return run_agent(request, listener)
+                try:
+                    return run_agent(request, listener)
+                except AgentInterrupted as interrupt:
+                    return interrupt.run
         outcome = wait_for_orphan(run, listener, timeout_s=find_timeout_s(turn))
         if outcome is not None:
             return _read_result(turn)._replace(outcome=outcome)

@@ -245,17 +245,6 @@ class NotStarted(AgentFailed):
     """The turn would fail, so its agent was not started."""
 
 
-class _Checked(NamedTuple):
-    log: bytes
-    duration_ms: int
-    error: dict[str, str] | None = None
-    """Why the answer is refused; None: the check has succeeded."""
-
-    exit_code: int | None = None
-    is_stopped: bool = False
-    hint: str | None = None
-
-
 def require_programs(turn: Turn) -> None:
     """Check that the programs of checks exist before the agent is paid.
 
@@ -300,7 +289,7 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
             done = _run_check(turn, (check, command), masked, secrets, spent_ms=played.duration_ms)
             debug("Q0T4X7HC", "check ended", command=command, error=done.error)
             played = played._replace(
-                stderr=played.stderr + write_section(command, done.log),
+                stderr=played.stderr + write_section(command, done.stderr),
                 duration_ms=played.duration_ms + done.duration_ms,
             )
             if done.error is not None:
@@ -312,10 +301,10 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
 def leave_unchecked(played: Played, why: str) -> Played:
     """Return an answer that nobody can check any more, as an interrupted turn."""
     error = {"kind": _INTERRUPTED, "message": f"its checks did not run: {why}"}
-    return _refused(played, _Checked(b"", 0, error))
+    return _refused(played, Played(None, 0, 0, error))
 
 
-def _refused(played: Played, done: _Checked) -> Played:
+def _refused(played: Played, done: Played) -> Played:
     reply = played.reply
     if reply is None:
         return played
@@ -337,7 +326,8 @@ def _reply_path(turn: Turn) -> str:
 
 def _run_check(
     turn: Turn, check: tuple[RunDir, str], listener: Listener, secrets: Secrets, *, spent_ms: int
-) -> _Checked:
+) -> Played:
+    """Return how a check went, its log as ``stderr``; without an error it has succeeded."""
     run_dir, command = check
     os.makedirs(os.path.dirname(run_dir.path), exist_ok=True)
     run_dir.begin(f"{turn.role} {turn.agent.hash} {agent_name(command)}\n")
@@ -349,7 +339,7 @@ def _run_check(
     except AgentInterrupted as interrupt:
         run = interrupt.run
     except (ProgramMissing, SpawnFailed, WorkdirMissing) as failure:
-        return _Checked(b"", 0, {"kind": CHECK, "message": failure.message})
+        return Played(None, 0, 0, {"kind": CHECK, "message": failure.message})
     log = cut_to_lines(run.stderr, _MAX_LOG_BYTES)
     log = mask_bytes(log, secrets.find_in(log))
     error, hint = _find_error(run, command, log), None
@@ -360,8 +350,8 @@ def _run_check(
         who = f"its check {agent_name(command)}"
         told = tell_cut_short(turn.limited, who=who, own_s=turn.timeout_s, spent_ms=spent_ms)
         error["message"], hint = told or (error["message"], None)
-    is_stopped = stopped is not None
-    return _Checked(log, run.duration_ms, error, run.exit_code, is_stopped=is_stopped, hint=hint)
+    ended = Played(None, run.started_ms, run.duration_ms, error, hint, run.exit_code, stderr=log)
+    return ended._replace(is_stopped=stopped is not None)
 
 
 def _request(

@@ -118,7 +118,6 @@ class BegunTurn(NamedTuple):
     role: str
     agent: NodeHash
 
-    program: str
     payload: Mapping[str, Any]
 
     at: str | None = None
@@ -138,14 +137,14 @@ def read_begun_turn(run: RunDir) -> BegunTurn | None:
     line, _, rest = run.read("turn").partition("\n")
     document, _, place = rest.partition("\n")
     role, _, rest = line.partition(" ")
-    name, _, program = rest.partition(" ")
+    name = rest.partition(" ")[0]
     try:
         payload = json.loads(document)
     except ValueError:
         return None
     if not role or not is_node_hash(name) or not isinstance(payload, dict):
         return None
-    return BegunTurn(role, NodeHash(name), program, payload, place.strip() or None)
+    return BegunTurn(role, NodeHash(name), payload, place.strip() or None)
 
 
 def is_run_of(turn: Turn) -> bool:
@@ -422,22 +421,14 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
         role, agent = find_player(run)
         pid = None if driver is None else _pid(driver)
         since = find_run_start_ms(run.path)
-        return Running(thread, role, agent, pid, group, since, driver is not None, output)
-    told = driver if holder is None else holder
-    if told is None:
-        return None
-    role, agent = (str(told[name]) if told.get(name) else None for name in ("role", "agent"))
-    since = told.get("since")
-    return Running(
-        thread=thread,
-        role=role,
-        agent=agent,
-        pid=_pid(told),
-        group=group,
-        since=since if isinstance(since, int) else None,
-        is_driven=driver is not None,
-        last_output=output,
-    )
+    else:
+        told = driver if holder is None else holder
+        if told is None:
+            return None
+        role, agent = (str(told[name]) if told.get(name) else None for name in ("role", "agent"))
+        pid, begun = _pid(told), told.get("since")
+        since = begun if isinstance(begun, int) else None
+    return Running(thread, role, agent, pid, group, since, driver is not None, output)
 
 
 def is_at_work(store: Store, thread: ThreadId) -> bool:

@@ -27,6 +27,7 @@ from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, cho
 from uwf_git.commands.turn.limits import check_limits, read_spending
 from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.turn import (
+    STORED,
     ThreadResult,
     Turn,
     build_thread_result,
@@ -359,7 +360,15 @@ def answer_thread(
     store: Store, caller: Caller, question: PersonQuestion, answer: PersonAnswer
 ) -> ThreadResult:
     thread = question.thread
-    _check_answer(question, answer)
+    reply = AgentReply(
+        answer.meta,
+        answer.content,
+        "object",
+        raw=answer.raw,
+        usage=None if answer.usage is None else dict(answer.usage),
+        state=None if answer.state is None else dict(answer.state),
+    )
+    _check_reply(question, reply)
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         check_not_stopped(store, thread)
         lock.say(question.role, PERSON)
@@ -372,20 +381,14 @@ def answer_thread(
             # Steering takes no lock; if it moved the head, read everything again.
             with suppress(HeadMoved):
                 if now.is_put:
-                    _check_answer(now, answer)
-                    return _record(store, caller, seen, question=now, answer=answer)
+                    _check_reply(now, reply)
+                    return _record(store, caller, seen, now, reply=reply, note=answer.note)
                 wait_for_person(store, caller, seen, turn=NextTurn(now.role, now.at))
     raise HeadMoved(thread)
 
 
-def _check_answer(question: PersonQuestion, answer: PersonAnswer) -> None:
-    fields = {
-        "meta": answer.meta,
-        "content": answer.content,
-        "state": dict(answer.state or {}),
-        "usage": dict(answer.usage or {}),
-    }
-    problem = find_reply_problem(question.schema, fields)
+def _check_reply(question: PersonQuestion, reply: AgentReply) -> None:
+    problem = find_reply_problem(question.schema, {name: getattr(reply, name) for name in STORED})
     if problem is not None:
         raise AnswerRefused(question, problem)
 
@@ -470,17 +473,12 @@ def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> Wro
         if asking:
             problem = f"has split; its branch {name_some(asking)} waits for an answer"
             return WrongStatus(snapshot, problem, f"`uwf thread answer {asking[0]}` asks")
-    if status == "paused":
-        return WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
-    if status == "failed":
-        hint = "`uwf thread retry {thread}` has its agent try again"
-        return WrongStatus(snapshot, "has failed, and waits for no answer", hint)
-    if waiting is not None and waiting.until is not None:
+    stands = "has failed" if status == "failed" else f"is {status}"
+    problem = f"{stands}, and waits for no answer"
+    if status == "waiting" and waiting is not None and waiting.until is not None:
         until = render_time(waiting.until)
         problem = f"waits until {until} for the agent of {waiting.role}, and for no answer"
-        return WrongStatus(snapshot, problem, "`uwf thread resume {thread}` lets it try now")
-    hint = "see why with `uwf thread show {thread}`"
-    return WrongStatus(snapshot, f"is {status}, and waits for no answer", hint)
+    return _do_other(store, snapshot, problem)
 
 
 def _is_asked(snapshot: Snapshot) -> bool:
@@ -492,9 +490,10 @@ def _record(
     store: Store,
     caller: Caller,
     seen: tuple[Head, Snapshot],
-    *,
     question: PersonQuestion,
-    answer: PersonAnswer,
+    *,
+    reply: AgentReply,
+    note: str,
 ) -> ThreadResult:
     snapshot = seen[1]
     turn = Turn(
@@ -508,14 +507,6 @@ def _record(
         workdir="",
         place=find_turn_place(snapshot, question.at),
     )
-    reply = AgentReply(
-        answer.meta,
-        answer.content,
-        "object",
-        raw=answer.raw,
-        usage=None if answer.usage is None else dict(answer.usage),
-        state=None if answer.state is None else dict(answer.state),
-    )
     problem = find_flow_problem(turn, reply)
     if problem is not None:
         raise AnswerRefused(question, problem["message"])
@@ -523,7 +514,7 @@ def _record(
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_wait(store, snapshot).commit.time_s * 1000, now)
     files = find_range(turn, None)
-    new = build_answer(turn, reply, since_ms=since, now_ms=now, note=answer.note, files=files)
+    new = build_answer(turn, reply, since_ms=since, now_ms=now, note=note, files=files)
     return record_at(store, caller, seen, new)
 
 

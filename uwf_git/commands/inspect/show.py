@@ -14,7 +14,6 @@ from uwf_git.commands.turn.flow import FlowPlace, fill_template
 from uwf_git.commands.turn.limits import find_work_retries, read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
-from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.flow_state import describe_rejection, find_suggestion, list_issues
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.errors import StoreDamaged, UwfError
@@ -87,7 +86,7 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
         "error": payload["error"],
         "content": get_text(snapshot, payload.get("content")),
         "stderr": get_text(snapshot, payload.get("stderr")),
-        "agent": get_command(snapshot, payload.get("agent")),
+        "agent": Commands(snapshot).get(payload.get("agent")),
         "timestamp": attempt.timestamp,
     }
     copied = ("exitCode", "resetAt", *_COPIED)
@@ -124,11 +123,6 @@ def get_text(snapshot: Snapshot, ref: Any) -> str:
     return "" if target is None else str(snapshot.get_node(target).payload)
 
 
-def get_command(snapshot: Snapshot, ref: Any) -> str:
-    """Return the command of the AgentConfig that a reference points at; "" for no reference."""
-    return Commands(snapshot).get(ref)
-
-
 class Commands:
     __slots__ = ("_known", "_snapshot")
 
@@ -145,7 +139,7 @@ class Commands:
         return self.get(ref) if len(agent) == 1 else json.dumps(agent, ensure_ascii=False)
 
     def get(self, ref: Any) -> str:
-        """Return the command that a reference points at, as ``get_command``."""
+        """Return the command of the AgentConfig that a reference points at; "" for no reference."""
         target = find_reference(ref)
         if target is None:
             return ""
@@ -371,9 +365,9 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     present = snapshot.get_present()
     at_work = None if running is None else running.role
     role = at_work or move.turn_of
-    node = _find_node(snapshot, move.at) if at_work in {None, move.role} else None
+    node = find_node(snapshot, move.at) if at_work in {None, move.role} else None
     visit = None if role is None else present.visits.get(role, 0) + 1
-    last = _find_node(snapshot, present.at)
+    last = find_node(snapshot, present.at)
     last_node = None if present.role == START else present.role
     return {
         "currentNode": role if node is None else node.id,
@@ -381,12 +375,6 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
         "lastNode": last_node if last is None else last.id,
         "next": move.role,
     }
-
-
-def _find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
-    if at is None:
-        return None
-    return find_node(snapshot, at)
 
 
 def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:

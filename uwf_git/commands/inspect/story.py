@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from uwf_git.commands.inspect.show import Commands, get_command, get_text
+from uwf_git.commands.inspect.show import Commands, get_text
 from uwf_git.commands.split import find_container, label_branch
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.engine.diff import diff_texts, diff_values, render_path
@@ -310,7 +310,7 @@ class StoryReader:
         mask = self._mask
         usage = mask_json(payload.get("usage", {}), mask)
         view = {
-            "agent": mask(get_command(snapshot, payload.get("agent"))),
+            "agent": mask(Commands(snapshot).get(payload.get("agent"))),
             "startedAt": payload.get("startedAt", recorded_ms),
             "durationMs": payload.get("durationMs"),
             # One that is nested deep is a text.

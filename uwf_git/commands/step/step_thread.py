@@ -3,13 +3,12 @@
 Before the ref moves nothing has happened; after it everything has. Source: seed 000 section 1.3.
 """
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.agents.group import check_cancelled, run_at_once
+from uwf_git.agents.group import run_at_once
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import (
     Branch,
@@ -247,7 +246,6 @@ def _record(store: Store, head: Head, derived: Derived) -> ThreadResult:
 
 # Split a thread into branches, and step these: the part of a step that plays no agent itself.
 
-_TICK_S = 0.05
 _AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
@@ -295,34 +293,6 @@ def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
         yield from below
         if not below and not get_head(store, thread).archived:
             yield thread
-
-
-class _Room:
-    """Lets no more branches of a thread take steps at once than it may still take."""
-
-    def __init__(self, store: Store, thread: ThreadId) -> None:
-        self._store, self._thread = store, thread
-        self._changed = threading.Condition()
-        self._under_way = 0
-
-    @contextmanager
-    def enter(self) -> Iterator[None]:
-        """Hold a place; wait for one while others that are under way may take all of them."""
-        with self._changed:
-            while self._under_way and not self._has_place():
-                self._changed.wait(_TICK_S)
-                check_cancelled()
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._under_way -= 1
-                self._changed.notify_all()
-
-    def _has_place(self) -> bool:
-        left = find_steps_left(self._store, self._thread)
-        return left is None or self._under_way < left
 
 
 def check_branches(stepped: ThreadResult) -> None:
@@ -497,16 +467,16 @@ def _list_following(store: Store, tip: Snapshot) -> Iterator[str]:
 def _step_all(
     store: Store, caller: Caller, tip: Snapshot, request: StepRequest
 ) -> list[BranchStep]:
-    """Step each branch below *tip* once, as *request* asks; raise Ctrl-C before an agent began."""
-    room = _Room(store, tip.record.thread)
+    """Step each branch below *tip* once, as *request* asks; raise Ctrl-C before an agent began.
+
+    No more of them at once than the thread may still take steps.
+    """
+    told: list[BranchStep] = []
     interrupted: list[TurnInterrupted] = []
 
     def take(thread: ThreadId) -> BranchStep:
         try:
-            with room.enter():
-                return BranchStep(
-                    thread, step_thread(store, caller, request._replace(thread=thread))
-                )
+            return BranchStep(thread, step_thread(store, caller, request._replace(thread=thread)))
         except UwfError as error:
             if isinstance(error, TurnInterrupted):
                 interrupted.append(error)
@@ -515,7 +485,12 @@ def _step_all(
             _unite(store)
 
     try:
-        return run_at_once(take, list(list_leaves(store, tip)), jobs=request.jobs)
+        leaves = list(list_leaves(store, tip))
+        while len(told) < len(leaves):
+            left = find_steps_left(store, tip.record.thread)
+            # At the limit, each of the others tells of it.
+            end = None if left is None or left <= 0 else len(told) + left
+            told += run_at_once(take, leaves[len(told) : end], jobs=request.jobs)
     except KeyboardInterrupt:
         if not interrupted:
             raise
@@ -523,3 +498,4 @@ def _step_all(
         again = f"`uwf thread step {tip.record.thread}` tries again"
         interrupted[0].hint = f"nothing was lost: {again}"
         raise interrupted[0] from None
+    return told

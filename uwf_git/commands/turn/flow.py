@@ -5,7 +5,6 @@ Rules: FORMAT.md, "Positions" and "State of flows".
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -141,7 +140,7 @@ class FlowPlace(NamedTuple):
     def evaluate(self, read: Callable[[FlowWords], Any]) -> Any:
         """Return what *read* makes of the words of the flow, within the limits of its language."""
         words = build_words(self.snapshot, self.present, self.flow, self.entry)
-        return evaluate_within_limits(self.flow, lambda: read(words))
+        return evaluate_within_limits(self.snapshot, self.flow, lambda: read(words))
 
     def find_given_up(self) -> str | None:
         """Return the place that is given up if the agent fails for good; None: the thread fails."""
@@ -160,11 +159,6 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     """Return the next move of a thread that runs *flow*; an agent's input can be filled."""
-    with _told_how_to_mend(snapshot):
-        return _decide(snapshot, present, flow)
-
-
-def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     entry = read_entry(snapshot)
     last, tried = find_open_try(flow, present.tried, present.at, entry=entry)
     at = None if last is None else parse_position(last)
@@ -182,9 +176,7 @@ def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
                 _fill(words, place, template)
         return found
 
-    if flow.language != _JSONATA:
-        return move()
-    told = evaluate_within_limits(flow, lambda: str(move().at or ""))
+    told = evaluate_within_limits(snapshot, flow, lambda: str(move().at or ""))
     if not told:
         return Move("end", None, None)
     position = parse_position(told)
@@ -192,11 +184,17 @@ def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     return Move("agent" if node.kind == "agent" else "split", position, node)
 
 
-@contextmanager
-def _told_how_to_mend(snapshot: Snapshot) -> Iterator[None]:
-    """Add to the error of an expression what changes its answer."""
+def evaluate_within_limits(snapshot: Snapshot, flow: Flow, work: Callable[[], Any]) -> Any:
+    """Return the JSON that *work* returns; in a limited fork if the language has no limits.
+
+    The error of an expression tells what changes its answer.
+    """
     try:
-        yield
+        if flow.language != _JSONATA:
+            return work()
+        from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (few flows are JSONata)
+
+        return run_limited(work)
     except Refused as error:
         if error.code not in _OF_EXPRESSIONS:
             raise
@@ -207,15 +205,6 @@ def _told_how_to_mend(snapshot: Snapshot) -> Iterator[None]:
         )
         error.hint = f"{error.hint}; {mend}" if error.hint else mend
         raise
-
-
-def evaluate_within_limits(flow: Flow, work: Callable[[], Any]) -> Any:
-    """Return the JSON that *work* returns; in a limited fork if the language has no limits."""
-    if flow.language != _JSONATA:
-        return work()
-    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (few flows are JSONata)
-
-    return run_limited(work)
 
 
 def build_words(
@@ -240,8 +229,7 @@ def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, te
     if template is None:
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
-    with _told_how_to_mend(snapshot):
-        return evaluate_within_limits(place.flow, lambda: _fill(words, place, template))
+    return evaluate_within_limits(snapshot, place.flow, lambda: _fill(words, place, template))
 
 
 def _fill(words: FlowWords, place: FlowPlace, template: Any) -> Any:
@@ -255,17 +243,11 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
     if not any(node.has_items for node in place.flow.nodes.values()):
         return read_state(present.state, passes)
     words = build_words(snapshot, present, place.flow, place.entry)
-    with _told_how_to_mend(snapshot):
-        state = evaluate_within_limits(place.flow, lambda: dict(words.inside(place.at).state))
+    state = evaluate_within_limits(snapshot, place.flow, lambda: dict(words.inside(place.at).state))
     return read_state(state, passes)
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
-    with _told_how_to_mend(snapshot):
-        return _ask(snapshot, present, container)
-
-
-def _ask(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
     prompt = str(snapshot.get_start().payload["prompt"])
     flow, node = container.flow, container.node
     if flow is None or node is None or container.kind == "parallel":
@@ -274,11 +256,12 @@ def _ask(snapshot: Snapshot, present: ThreadState, container: Container) -> Aske
     at = parse_position(container.at)
     passes = count_passes(flow, at)
     if container.kind == "map":
-        return Asked(evaluate_within_limits(flow, lambda: words.list_items(node, passes, at)))
+        items = evaluate_within_limits(snapshot, flow, lambda: words.list_items(node, passes, at))
+        return Asked(items)
     given = node.fields.get("input")
     if given is None:
         return Asked(prompt=prompt)
-    value = evaluate_within_limits(flow, lambda: words.fill(given, passes, at))
+    value = evaluate_within_limits(snapshot, flow, lambda: words.fill(given, passes, at))
     if not isinstance(value, dict):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Asked(prompt=text)

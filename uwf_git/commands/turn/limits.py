@@ -95,15 +95,6 @@ RECORD_ENV = "uwf.recordEnv"
 DEFAULT_LOG_BYTES = 64 * 1024
 
 
-def _bad_keep_setting(name: str, value: str) -> Refused:
-    return Refused(
-        f"{name} is {value[:40]!r}, not a size such as 64k",
-        code="bad-keep-setting",
-        hint=f"set it anew: `uwf config set {name} 64k`; 0 keeps no logs",
-        setting=name,
-    )
-
-
 class KeepRules(NamedTuple):
     log_bytes: int = DEFAULT_LOG_BYTES
     """The most bytes of the agent's log; 0 keeps none."""
@@ -113,10 +104,15 @@ class KeepRules(NamedTuple):
 
 
 def read_keep_rules(config: GitConfig) -> KeepRules:
-    text = config.get(KEEP_LOGS)
+    text = config.get(KEEP_LOGS) or ""
     size = parse_size(text) if text else DEFAULT_LOG_BYTES
     if size is None:
-        raise _bad_keep_setting(KEEP_LOGS, text or "")
+        raise Refused(
+            f"{KEEP_LOGS} is {text[:40]!r}, not a size such as 64k",
+            code="bad-keep-setting",
+            hint=f"set it anew: `uwf config set {KEEP_LOGS} 64k`; 0 keeps no logs",
+            setting=KEEP_LOGS,
+        )
     names = (config.get(RECORD_ENV) or "").replace(",", " ").split()
     return KeepRules(size, tuple(names))
 

@@ -371,7 +371,8 @@ _MOST_TOLD = 5
 MOST_REPLY_BYTES = DEFAULT_BLOB_BYTES - 1024**2
 """Of its text, and of all else in it: a node has more, and shared stores take no larger one."""
 
-_STORED = ("meta", "content", "usage", "state", "session")
+STORED = ("meta", "content", "usage", "state", "session")
+"""The fields of a reply that a step keeps as they are."""
 
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
@@ -399,7 +400,7 @@ def check_reply(turn: Turn, played: Played) -> Played:
     if reply is None:
         return played
     schema = get_schema(turn.snapshot, turn.asked.output_schema)
-    problem = find_reply_problem(schema, {name: getattr(reply, name) for name in _STORED})
+    problem = find_reply_problem(schema, {name: getattr(reply, name) for name in STORED})
     if problem is None:
         return check_state(turn, played)
     log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])

@@ -430,32 +430,29 @@ def _row(store: Store, name: str) -> dict[str, Any] | None:
             return {"name": name, "error": "it was removed while the list was made"}
         if version.is_removed:
             return None
-        workflow = parse_workflow(get_version_node(store, version, version.workflow))
+        node = get_version_node(store, version, version.workflow)
+        return _view(name, node, version.commit.time_s * 1000)
     except StoreDamaged as error:
         return {"name": name, "error": error.message}
+
+
+def _view(name: str, node: Node, updated_ms: int) -> dict[str, Any]:
+    workflow = parse_workflow(node)
     return {
         "name": name,
-        "workflow": version.workflow,
+        "workflow": workflow.hash,
         "description": workflow.description,
         "roles": list(workflow.roles),
-        "lastUpdateTime": version.commit.time_s * 1000,
+        "lastUpdateTime": updated_ms,
     }
 
 
 def _local_row(store: Store, cwd: str | None, file: LocalFile) -> dict[str, Any]:
     try:
-        built = build_local(file, find_used(store, cwd, file.name))
+        node = build_local(file, find_used(store, cwd, file.name)).node
+        row = _view(file.name, node, node.timestamp)
     except BadLocalWorkflow as error:
-        row: dict[str, Any] = {"name": file.name, "error": error.why}
-    else:
-        workflow = parse_workflow(built.node)
-        row = {
-            "name": file.name,
-            "workflow": workflow.hash,
-            "description": workflow.description,
-            "roles": list(workflow.roles),
-            "lastUpdateTime": built.node.timestamp,
-        }
+        row = {"name": file.name, "error": error.why}
     row["file"] = file.path
     shadowed = find_shadowed(store, file.name)
     return row if shadowed is None else {**row, "shadows": shadowed}

@@ -133,14 +133,6 @@ def get_newest(store: Store, text: str) -> Version:
     return version
 
 
-def get_present(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, as ``get_newest``."""
-    version = get_newest(store, text)
-    if version.is_removed:
-        raise WorkflowRemoved(version)
-    return version
-
-
 def choose_version(name: str, versions: Sequence[Version], text: str) -> Version:
     """Return the newest of *versions* that *text* names: a prefix of a hash or of a commit."""
     prefix = None
@@ -222,7 +214,9 @@ def remove_workflow(
     store: Store, caller: Caller, name: str, *, reason: str = ""
 ) -> RemovedWorkflow:
     """Remove the workflow *name* from the registry; threads carry their workflows on."""
-    seen = get_present(store, name)
+    seen = get_newest(store, name)
+    if seen.is_removed:
+        raise WorkflowRemoved(seen)
     removal = remove_version(store, seen, reason=reason, signing=caller.signing(store))
     return RemovedWorkflow(seen.name, seen.workflow, removal.commit.oid)
 
@@ -253,10 +247,9 @@ class Contents(NamedTuple):
 
 
 def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
-    found = [*_compare_parts(_parts(old.described), _parts(new.described))]
-    sides = old.source.included, new.source.included
-    for path in sorted({*sides[0], *sides[1]}):
-        found += _compare_values(f"file {path}", sides, path)
+    found = [*_compare(_parts(old.described), _parts(new.described))]
+    files = _compare(old.source.included, new.source.included, "file ")
+    found += sorted(files, key=lambda each: each.path)
     if not found and old.source.workflow != new.source.workflow:
         # Only comments, layout or the order of keys differ: the nodes are the same.
         found.append(WorkflowChange("changed", f"file {SOURCE_FILE}"))
@@ -279,39 +272,22 @@ def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
     return parts
 
 
-def _compare_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[WorkflowChange]:
+def _compare(
+    old: Mapping[str, Any], new: Mapping[str, Any], path: str = ""
+) -> Iterator[WorkflowChange]:
+    """Compare two objects at *path*; of a role that both versions have, each field."""
     for key in dict.fromkeys([*old, *new]):
-        if key not in _BY_NAME:
-            yield from _compare_values(key, (old, new), key)
+        at = f"{path}{key}"
+        if at in _BY_NAME or (path == "roles." and key in old and key in new):
+            yield from _compare(old.get(key, {}), new.get(key, {}), f"{at}.")
+        elif key not in old:
+            yield WorkflowChange("added", at)
+        elif key not in new:
+            yield WorkflowChange("removed", at)
+        elif key == "hash" and path.startswith("roles."):
             continue
-        before, after = old.get(key, {}), new.get(key, {})
-        for name in dict.fromkeys([*before, *after]):
-            yield from _compare_item(f"{key}.{name}", before, after, name)
-
-
-def _compare_item(
-    path: str, before: Mapping[str, Any], after: Mapping[str, Any], name: str
-) -> Iterator[WorkflowChange]:
-    """Compare one item; of a role that both versions have, each field."""
-    if not (path.startswith("roles.") and name in before and name in after):
-        yield from _compare_values(path, (before, after), name)
-        return
-    old, new = before[name], after[name]
-    for field in dict.fromkeys([*old, *new]):
-        if field != "hash":
-            yield from _compare_values(f"{path}.{field}", (old, new), field)
-
-
-def _compare_values(
-    path: str, sides: tuple[Mapping[str, Any], Mapping[str, Any]], key: str
-) -> Iterator[WorkflowChange]:
-    old, new = sides
-    if key not in old:
-        yield WorkflowChange("added", path)
-    elif key not in new:
-        yield WorkflowChange("removed", path)
-    elif spelled(old[key]) != spelled(new[key]):
-        yield WorkflowChange("changed", path)
+        elif spelled(old[key]) != spelled(new[key]):
+            yield WorkflowChange("changed", at)
 
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -64,11 +65,9 @@ def cut(text: str, room: int, width: Callable[[str], int]) -> str:
     """Return *text* with an ellipsis where it would be wider than *room*, as *width* tells."""
     if width(text) <= room:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if width(text[:middle] + ELLIPSIS) <= room else (low, middle - 1)
-    return text[:low].rstrip() + ELLIPSIS
+    fitting = range(1, len(text) + 1)
+    most = bisect_right(fitting, room, key=lambda count: width(text[:count] + ELLIPSIS))
+    return text[:most].rstrip() + ELLIPSIS
 
 
 def wrap(text: str, room: int, indent: str = "") -> list[str]:

@@ -7,7 +7,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, NamedTuple
 
@@ -144,7 +144,7 @@ _TREE_BYTES = 4 * _MIB
 _COMMIT_BYTES = _MIB
 
 
-class LimitedObjects:
+class LimitedObjects(ObjectStore):
     """The objects of a store; reading an object that is too large raises `StoreDamaged`."""
 
     def __init__(self, objects: ObjectStore, *, most_blob_bytes: int) -> None:
@@ -181,9 +181,6 @@ class LimitedObjects:
                 object=oid,
                 size=size.size_bytes,
             )
-
-    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
-        return self._objects.add_objects(objects)
 
 
 def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:

@@ -148,7 +148,7 @@ class Pack:
         self._use_index(index)
         self._held.contents.put(self._number, content, len(content))
 
-    def is_as(self, index: Stamp, content: Stamp) -> bool:
+    def is_as(self, index: Stamp | None, content: Stamp | None) -> bool:
         now = {self._path: index, pack_of(self._path): content}
         return all(now[path] == stamp for path, stamp in self._stamps.items())
 
@@ -455,21 +455,17 @@ class PackFolder:
     def renew(self) -> None:
         """List the packs again, and forget what has changed on the disk."""
         try:
-            changed_ns, began_ns = os.stat(self._path).st_mtime_ns, time.time_ns()
             stamps = dict(_list_stamps(self._path))
+            self._packs = {
+                name: pack
+                if pack.is_as(stamps.get(name), stamps.get(pack_of(name)))
+                else Pack(self._path, name, self._held)
+                for name, pack in self._packs.items()
+            }
+            self._keep_recent()
+            self._list()
         except FileNotFoundError:
             self._packs, self._recent, self._seen_ns = {}, (), _NEVER
-            return
-        known = self._packs
-        self._packs = {
-            name: known[name]
-            if name in known and known[name].is_as(stamp, stamps[pack_of(name)])
-            else Pack(self._path, name, self._held)
-            for name, stamp in stamps.items()
-            if name.endswith(INDEX) and pack_of(name) in stamps
-        }
-        self._keep_recent()
-        self._seen_ns = _seen(changed_ns, began_ns)
 
     def unmap(self) -> None:
         """Let go of the large packs, which are mapped; what is small stays in memory."""

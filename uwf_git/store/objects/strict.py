@@ -231,7 +231,7 @@ def check_object_files(objects: str) -> Iterator[BadObjectFile]:
     for folder in filter(_FOLDER.fullmatch, _list(objects)):
         for file in filter(_FILE.fullmatch, _list(os.path.join(objects, folder))):
             hint = BROKEN.format(folder, file)
-            yield from _check(objects, f"{folder}/{file}", _find_loose_problem, hint)
+            yield from _check(objects, f"{folder}/{file}", find_loose_problem, hint)
     for folder in ("pack", "info", "info/commit-graphs"):
         for file in _list(os.path.join(objects, folder)):
             hint = _PACK if file.endswith(".pack") else _REBUILT
@@ -260,7 +260,7 @@ def _list(folder: str) -> list[str]:
         return []
 
 
-def _find_loose_problem(path: str) -> str | None:
+def find_loose_problem(path: str) -> str | None:
     oid = "".join(path.split(os.sep)[-2:])
     stream, digest = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False)
     try:
@@ -302,7 +302,7 @@ _LONGEST_BYTES = 64 * 1024
 _OBJECT_BYTES = 200
 
 
-class RecentObjects:
+class RecentObjects(ObjectStore):
     """An object store that keeps small objects that it has read; what it keeps is bounded."""
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -336,9 +336,6 @@ class RecentObjects:
             found = self._objects.get_raw(name)
             self._keep(name, found)
         return found
-
-    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
-        return self._objects.add_objects(objects)
 
     def _keep(self, oid: ObjectID, found: tuple[int, bytes]) -> None:
         self._kept.put(oid, found, len(found[1]) + _OBJECT_BYTES)

@@ -142,7 +142,7 @@ def _read(config: GitConfig, name: str, default: int) -> int:
 # Source: git-receive-pack(1), "QUARANTINE ENVIRONMENT"; git(1), GIT_ALTERNATE_OBJECT_DIRECTORIES.
 
 
-class ReceivedObjects:
+class ReceivedObjects(ObjectStore):
     def __init__(self, paths: Iterable[str]) -> None:
         self.places = tuple(DurableObjects(path) for path in paths)
         """The object directories, in the order in which they are searched."""
@@ -161,10 +161,6 @@ class ReceivedObjects:
             with suppress(KeyError):
                 return place.get_raw(name)
         raise KeyError(name)
-
-    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
-        del objects
-        raise Refused("nothing can be written while a push is being checked", code="not-writable")
 
 
 def open_received(git_dir: str, environ: Mapping[str, str]) -> Store:

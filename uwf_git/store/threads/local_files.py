@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 _RUN = "run"
 _REMOVED = ".removed"
-_ALIVE, _STOPPED, _FILES, _CHECKS = ".alive", ".stopped", ".files", ".checks"
+_ALIVE, _FILES, _CHECKS = ".alive", ".files", ".checks"
 
-Note = Literal["turn", "env", "prints", "output", "report", "before"]
+Note = Literal["turn", "stopped", "env", "prints", "output", "report", "before"]
 """A text that is kept of a turn; ``begin`` leaves ``before``."""
 
 MAX_REASON = 1000
@@ -106,21 +106,19 @@ class RunDir(NamedTuple):
     def begin(self, turn: str) -> None:
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, *(f".{note}" for note in get_args(Note) if note != "before")):
-            remove_file(self.path + suffix)
+        for note in get_args(Note):
+            if note != "before":
+                remove_file(f"{self.path}.{note}")
         self.write("turn", turn)
 
     def read_stop_reason(self) -> str | None:
-        try:
-            with open(self.path + _STOPPED, encoding="utf-8", errors="replace") as file:
-                return file.read(MAX_REASON).rstrip("\n")
-        except FileNotFoundError:
-            return None
+        # With its line end it is there even if it is empty.
+        told = self.read("stopped")
+        return told.rstrip("\n") if told else None
 
     def write_stop_reason(self, reason: str) -> None:
         """Write why the agent is being stopped, for the engine that records the run."""
-        told = reason[:MAX_REASON].encode(errors="replace")
-        replace_file(self.path + _STOPPED, told + b"\n", durable=False)
+        self.write("stopped", f"{reason[:MAX_REASON]}\n")
 
     def remove(self) -> None:
         # Moved away first: a daemon that the agent left behind may still make files there.
@@ -129,7 +127,7 @@ class RunDir(NamedTuple):
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _STOPPED, *(f".{note}" for note in get_args(Note))):
+        for suffix in (_ALIVE, *(f".{note}" for note in get_args(Note))):
             remove_file(self.path + suffix)
 
 
@@ -579,8 +577,7 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
     # The file of steps goes last: gc finds by it what a kill in between leaves.
     forget_kill_request(store, thread)
     for suffix in (_JOBS, _DRIVE, _STOP, _STEP):
-        with suppress(FileNotFoundError):
-            os.unlink(_path(store, thread, suffix))
+        remove_file(_path(store, thread, suffix))
 
 
 def _path(store: Store, thread: ThreadId, suffix: str) -> str:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.store.durable import Stamp, read_stamp
@@ -102,9 +102,8 @@ class Journal:
 @contextmanager
 def hold_journal(store: Store) -> Iterator[Journal]:
     with hold_lock(store.local_path(_FILE), wait=True) as descriptor:
-        if descriptor is None:  # pragma: no cover (wait=True always yields a file)
-            raise BlockingIOError
-        yield Journal(descriptor)
+        # It was waited for.
+        yield Journal(cast("int", descriptor))
 
 
 def _encode(lines: Iterable[Line]) -> bytes:

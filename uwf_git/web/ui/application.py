@@ -3,13 +3,14 @@
 import asyncio
 import json
 import logging
+import os
 import re
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -83,7 +84,6 @@ from uwf_git.web.ui.site import (
 # The table of what the server answers: the one list that the application and its tests read.
 
 Answer = dict[str, Any] | Created | Picture
-_MOST_DIGITS = 9
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
@@ -137,10 +137,8 @@ def _take_number(query: Mapping[str, str], name: str) -> float | None:
 
 
 def read_log(site: Site, asked: Asked) -> dict[str, Any]:
-    after = asked.query.get("after", "0")
-    if not after.isdecimal() or len(after) > _MOST_DIGITS:
-        raise bad_body("after", "the number of a line is needed")
-    return site.logs.read(resolve_thread(site.open(), asked.params["thread"]), int(after))
+    after = int(_take_number(asked.query, "after") or 0)
+    return site.logs.read(resolve_thread(site.open(), asked.params["thread"]), after)
 
 
 FILTERS = ("show", "workflow", "search", "status", "within", "cost", "after")
@@ -407,22 +405,18 @@ def serve(request: ServeRequest, on_listening: Callable[[Listening], None]) -> N
             asyncio.run(_run(request, token, listener, lambda: on_listening(listening)))
 
 
-@contextmanager
-def _listen(port: int) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((_HOST, port))
-        except (OSError, OverflowError) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-            raise Refused(
-                f"port {port} of {_HOST} cannot be used: {problem}",
-                code="port-taken",
-                hint="name another, or leave --port out: then a free one is taken",
-                port=port,
-            ) from error
-        listener.listen(256)
-        yield listener
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server((_HOST, port), backlog=256)
+    except OSError as error:
+        # Its own text names the address once more.
+        problem = os.strerror(error.errno or 0)
+        raise Refused(
+            f"port {port} of {_HOST} cannot be used: {problem}",
+            code="port-taken",
+            hint="name another, or leave --port out: then a free one is taken",
+            port=port,
+        ) from error
 
 
 async def _run(
@@ -464,11 +458,8 @@ async def _run(
 def _build_site(request: ServeRequest) -> tuple[Site, Changes]:
     path, environ = request.store.path, request.caller.environ
     mask = make_mask(environ)
-
-    def open_own() -> Store:
-        # A log is read by several threads, which must not share the objects that one keeps.
-        return open_store(path, environ=environ)
-
+    # A log is read by several threads, which must not share the objects that one keeps.
+    open_own = partial(open_store, path, environ=environ)
     logs = LiveLogs(open_own, environ)
     changes = Changes(open_own(), logs.read_on)
     now_ms, cwd = request.caller.now_ms, request.caller.cwd

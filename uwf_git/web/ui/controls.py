@@ -85,10 +85,6 @@ def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
     return find_workdir(store, thread) or site.place.cwd
 
 
-def find_agent(site: Site, store: Store, name: str) -> Agent:
-    return _find_one(find_agents(site.here(store), site.place.cwd), name, "agent")
-
-
 def read_agents(
     site: Site, store: Store, given: Any, roles: Collection[str], directory: str
 ) -> dict[str, Agent]:
@@ -363,15 +359,6 @@ _NOTHING_YET: dict[str, Any] = {
 }
 
 
-def _draft_changed(thread: str) -> Conflict:
-    return Conflict(
-        f"the draft of thread {thread} is another one now",
-        code="draft-changed",
-        hint="nothing was put; read it again",
-        thread=thread,
-    )
-
-
 def _draft_not_fit(draft: Draft) -> Refused:
     problems = [describe_problem(each) for each in draft.judgement.problems]
     told = problems[0] if problems else "its writer has questions"
@@ -389,8 +376,10 @@ def begin_draft(site: Site, asked: Asked) -> Created:
     check_names(body, "wish", "agent")
     with place.writing() as store:
         named = take_text(body, "agent")
-        agent = find_agent(site, store, named) if named else None
-        words = None if agent is None else to_agent_words({"x": agent})[0].partition("=")[2]
+        words = None
+        if named:
+            agent = _find_one(find_agents(site.here(store), place.cwd), named, "agent")
+            words = to_agent_words({"x": agent})[0].partition("=")[2]
         request = DraftRequest(take_text(body, "wish"), words, place.agent)
         started = start_draft(store, place.caller, request, thread=site.new_thread_id())
     return Created(go_on(site, TaskHandle(place, started.thread), {"go": True}))
@@ -445,7 +434,12 @@ def put_draft(site: Site, asked: Asked) -> Created:
     with place.writing() as store:
         draft = read_draft(store, place.cwd, asked.params["thread"])
         if take_text(body, "digest", needed=True) != _digest(draft):
-            raise _draft_changed(draft.thread)
+            raise Conflict(
+                f"the draft of thread {draft.thread} is another one now",
+                code="draft-changed",
+                hint="nothing was put; read it again",
+                thread=draft.thread,
+            )
         if not _can_put(draft):
             raise _draft_not_fit(draft)
         put = put_workflow(store, place.caller, draft.judgement.source.encode())

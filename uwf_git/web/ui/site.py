@@ -54,6 +54,7 @@ from uwf_git.web.entries import (
     render_excerpt,
     render_markdown,
     render_value,
+    tell_error,
 )
 from uwf_git.web.ui.answers import Asked, Exact, Html, Picture
 
@@ -241,10 +242,6 @@ class Site(NamedTuple):
 Answer = TypeVar("Answer")
 
 
-def _too_busy() -> Conflict:
-    return Conflict("the server has too much to do", code="too-busy", hint="try again in a moment")
-
-
 class Workers:
     """Some threads, and the calls that wait for one."""
 
@@ -254,7 +251,9 @@ class Workers:
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
         if not self._free.acquire(blocking=False):
-            raise _too_busy()
+            raise Conflict(
+                "the server has too much to do", code="too-busy", hint="try again in a moment"
+            )
         work = self._pool.submit(function)
         # Whoever asked may be gone before: the thread is at work until it is done.
         work.add_done_callback(lambda _: self._free.release())
@@ -480,7 +479,7 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     shown = view_present(store, head.thread, site.mask)
     told = show_thread(store, head.thread)
-    running = told.get("running")
+    running, prompt = told.get("running"), shown["prompt"]
     parent = shown.get("parentThread")
     return {
         "status": shown["status"],
@@ -497,7 +496,7 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
         "limitValues": told["limits"],
         "agents": shown["agents"],
         "roles": [*read_played(snapshot, workflow).roles],
-        "prompt": _view_text(store, shown["prompt"]),
+        "prompt": {"html": Html(render_excerpt(prompt, top=_TOP)), **_view_size(store, prompt)},
         "state": {"html": Html(render_value(shown["state"]))},
         **{name: shown.get(name) for name in ("reason", "by", "hint", "error", "waiting")},
         "running": running and {name: running[name] for name in _OF_WORK},
@@ -585,9 +584,7 @@ def _shorten(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _summarize(entry: dict[str, Any]) -> str | None:
     error = entry.get("error")
-    if isinstance(error, dict):
-        return first_line(f"{error.get('kind', 'error')}: {error.get('message', '')}")
-    return entry.get("said")
+    return first_line(tell_error(error)) if isinstance(error, dict) else entry.get("said")
 
 
 def view_entry(site: Site, asked: Asked) -> dict[str, Any]:
@@ -623,10 +620,6 @@ def _view_part(store: Store, entry: dict[str, Any], name: str, title: str) -> di
     if not html:
         return None
     return {"name": name, "title": title, "html": Html(html), **_view_size(store, part)}
-
-
-def _view_text(store: Store, excerpt: dict[str, Any]) -> dict[str, Any]:
-    return {"html": Html(render_excerpt(excerpt, top=_TOP)), **_view_size(store, excerpt)}
 
 
 def _view_size(store: Store, excerpt: dict[str, Any]) -> dict[str, Any]:
