@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from realcli.fake_model_server import Server, Wire
 
 from uwf_git.agentkit.llm.endpoint import Api, Endpoint
-from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.model import Model
 
 
@@ -132,13 +131,6 @@ def endpoint(url: str, *, api: Api = "openai", **given: Any) -> Endpoint:
     return Endpoint(**{"key_name": "OPENAI_API_KEY", **known, **given})
 
 
-def hasty(waits: list[float] | None = None) -> RetryPolicy:
-    """Return a policy that does not wait, and notes how long it would have waited."""
-    noted = [] if waits is None else waits
-    return RetryPolicy(sleep=noted.append)
-
-
 def model(url: str, *, say: Callable[[str], None] = lambda _: None, **given: Any) -> Model:
     """Return a model at *url* that writes nothing and does not wait."""
-    retries = given.pop("retries", hasty())
-    return Model(endpoint(url, **given), {}, retries, say)
+    return Model(endpoint(url, **given), {}, say=say, sleep=lambda _: None)

@@ -62,6 +62,11 @@ class Person:
         self.type(f"{text}\n")
         return shown
 
+    def answer_all(self, *talk: str) -> None:
+        """Answer one question after the other: question, answer, question, answer, …."""
+        for question, text in zip(talk[::2], talk[1::2], strict=True):
+            self.answer(question, text)
+
     def end(self) -> tuple[int, str]:
         """Wait for the program's end; return its status, and what was shown until then."""
         until = time.monotonic() + _PATIENCE_S

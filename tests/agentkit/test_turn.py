@@ -10,10 +10,9 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git import agentkit
-from uwf_git.agentkit import AgentContext
 from uwf_git.agentkit.ladder import NoMeta
 from uwf_git.agentkit.running import complete
 from uwf_git.agentkit.turn import (
@@ -171,11 +170,8 @@ def test_fields_that_do_not_fit_are_refused_with_what_is_wrong(
 def test_kind_of_a_failure_of_the_function_is_kept(
     context: MakeContext, environ: dict[str, str]
 ) -> None:
-    def play(_context: AgentContext) -> str:
-        raise AskFailed("rate-limit", "no more today")
-
     with pytest.raises(AskFailed):
-        complete(play, context(), environ)
+        complete(raising(AskFailed("rate-limit", "no more today")), context(), environ)
 
     assert json.loads(left(environ, "failure.json"))["kind"] == "rate-limit"
 
@@ -348,12 +344,11 @@ def load_of(store: Store, name: str, value: str, **environ: str) -> dict[str, st
     ],
 )
 def test_store_alone_does_not_say_what_runs_or_where_a_key_goes(store: Store, name: str) -> None:
-    with refuses("setting-not-trusted") as caught:
+    with refuses("setting-not-trusted", status=1) as caught:
         load_of(store, name, "evil --all")
 
     assert "evil --all" in caught.value.message
     assert f"uwf agent trust --setting {normal_name(name)}" in str(caught.value.hint)
-    assert caught.value.exit_status == 1
     trust_agents(store, [describe_command(name, "evil --all")], os.getcwd())
     assert "evil --all" in load_of(store, name, "evil --all").values()
     with refuses("setting-not-trusted"):

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from refusing import raising
 
 from uwf_git.agents.files import (
     BadFileBelow,
@@ -143,10 +144,7 @@ def test_file_system_that_cannot_reserve_is_used_all_the_same(
 def refusing(number: int) -> Callable[..., int]:
     """Return an ioctl(2) of a system that refuses."""
 
-    def refuse(*_arguments: object) -> int:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
+    return raising(OSError(number, os.strerror(number)))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusing import raising
 
 from uwf_git.agents.limited_fork import (
     LimitedRunBug,
@@ -66,13 +67,9 @@ class Odd(StoreDamaged):
         super().__init__(f"node {node} is odd\ud800", hint="even it out", node=node, at=[1, {}])
 
 
-def raise_odd() -> NoReturn:
-    raise Odd("4KNM2PXR3B1QW")
-
-
 def test_an_error_comes_out_with_all_that_it_says() -> None:
     with pytest.raises(StoreDamaged) as caught:
-        run_limited(raise_odd)
+        run_limited(raising(Odd("4KNM2PXR3B1QW")))
     error, original = caught.value, Odd("4KNM2PXR3B1QW")
     assert str(error) == str(original)
     for said in ("message", "hint", "facts", "code", "exit_status"):
@@ -301,10 +298,8 @@ def test_the_fence_works_from_any_thread_while_others_run() -> None:
 
 
 def test_no_new_process_is_an_error_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full() -> NoReturn:
-        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(os, "fork", full)
+    full = OSError(errno.EAGAIN, "Resource temporarily unavailable")
+    monkeypatch.setattr(os, "fork", raising(full))
     with pytest.raises(LimitedRunDied, match="no new process"):
         run_limited(lambda: 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agents.conftest import Lives, WaitFor
+from refusing import raising
 
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 
@@ -218,11 +219,8 @@ def test_nothing_outlives_a_caller_that_is_killed(
 def test_listener_that_fails_ends_the_program(
     run: Run, pid_of: Callable[[str], int], lives: Lives
 ) -> None:
-    def fail(_chunk: bytes) -> None:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        run("echo $$ >pid; echo x; sleep 60", on_stdout=fail)
+        run("echo $$ >pid; echo x; sleep 60", on_stdout=raising(ZeroDivisionError()))
 
     assert not lives(pid_of("pid"))
 

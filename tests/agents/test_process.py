@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from agents.conftest import Lives, Program, WaitFor
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.agents.command_line import AgentRequest, AgentRun, Listener, OnOutput
 from uwf_git.agents.nested import watched_by_descriptor, watched_by_stdin
@@ -312,11 +312,9 @@ def test_second_interrupt_does_not_wait_for_a_stubborn_agent(run: Run, program: 
 def test_listener_that_fails_ends_the_agent(
     run: Run, program: Program, tmp_path: Path, lives: Lives
 ) -> None:
-    def fail(_chunk: bytes) -> None:
-        raise ZeroDivisionError
-
+    stays = program("echo $$ >pid; echo ready >&2; sleep 60")
     with pytest.raises(ZeroDivisionError):
-        run(program("echo $$ >pid; echo ready >&2; sleep 60"), on_stderr=fail)
+        run(stays, on_stderr=raising(ZeroDivisionError()))
 
     assert not lives(int((tmp_path / "pid").read_text()))
 

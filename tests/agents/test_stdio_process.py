@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from refusing import raising
 
 from uwf_git.agents.nested import StdioEnded, StdioProcess
 
@@ -116,12 +117,9 @@ def test_program_that_does_not_read_is_not_waited_for(start: Start) -> None:
     class EnoughError(Exception):
         """Waited long enough."""
 
-    def enough() -> None:
-        raise EnoughError
-
     deaf = start("exec sleep 76")
     with pytest.raises(EnoughError):
-        deaf.send(b"x" * 3_000_000, wait=enough)
+        deaf.send(b"x" * 3_000_000, wait=raising(EnoughError()))
 
 
 def test_write_to_an_ended_program_is_reported(start: Start) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agents.conftest import Lives, WaitFor
+from refusing import raising
 
 from uwf_git.agents.process import ToolRequest, ToolRun, run_tool
 
@@ -105,10 +106,7 @@ def test_command_dies_with_its_agent(
 
 
 def test_listener_that_fails_ends_the_command(run: Run, tmp_path: Path, lives: Lives) -> None:
-    def fail(_chunk: bytes) -> None:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        run(f"echo $$ >{tmp_path}/pid; echo x; sleep 60", on_output=fail)
+        run(f"echo $$ >{tmp_path}/pid; echo x; sleep 60", on_output=raising(ZeroDivisionError()))
 
     assert not lives(int((tmp_path / "pid").read_text()))

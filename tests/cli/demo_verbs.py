@@ -69,7 +69,7 @@ def ask(session: Session, prompt: str) -> None:
 @click.argument("file", type=INPUT)
 def read(session: Session, file: Input) -> None:
     """Read a file."""
-    emit(session, {"name": file.name, "text": file.read_text(limit_bytes=100)})
+    emit(session, {"name": file.name, "text": file.read_bytes(limit_bytes=100).decode()})
 
 
 @verb("demo wait")

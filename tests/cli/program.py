@@ -29,6 +29,17 @@ class Ran:
     out: str
     err: str
 
+    def says(self, status: int, said: str) -> "Ran":
+        """Check its status, and that standard error has *said*; return it."""
+        assert self.status == status, self
+        assert said in self.err, self.err
+        return self
+
+    def refused(self, status: int, said: str) -> "Ran":
+        """Check that it printed nothing, and the rest as `says` does."""
+        assert self.out == "", self
+        return self.says(status, said)
+
 
 # `uwf` for the tests of its verbs: in this process, on a temporary store.
 

@@ -75,10 +75,7 @@ def test_person_at_a_terminal_is_asked(
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     words = ["workflow", "draft", "A letter", "--agent", str(uwf.place / "agent")]
 
-    ran = uwf(*words, stdin_is_tty=True, stderr_is_tty=True)
-
-    assert ran.status == 0
-    assert "Put letter? [y/N] " in ran.err
+    ran = uwf(*words, stdin_is_tty=True, stderr_is_tty=True).says(0, "Put letter? [y/N] ")
     assert ("--yes` puts it" in ran.err) == (not names)
     assert [row["name"] for row in uwf.json("workflow", "list")] == names
 
@@ -112,10 +109,8 @@ def test_three_bad_tries_are_the_end(uwf: Uwf) -> None:
     prepare(uwf, BAD)
 
     ran = draft(uwf, "--yes")
-
-    assert ran.status == 3
+    ran.says(3, "error: the last draft has 1 problem: line 13, root.nodes[0].agentId: no role")
     assert [each["line"] for each in json.loads(ran.out)["problems"]] == [13]
-    assert "error: the last draft has 1 problem: line 13, root.nodes[0].agentId: no role" in ran.err
     assert (uwf.place / "count").read_text() == "3\n"
     assert uwf.json("workflow", "list") == []
 
@@ -123,11 +118,8 @@ def test_three_bad_tries_are_the_end(uwf: Uwf) -> None:
 def test_questions_of_the_agent_are_told(uwf: Uwf) -> None:
     prepare(uwf, "none", asks='["In which language?"]')
 
-    ran = draft(uwf, "--yes")
-
-    assert ran.status == 1
+    ran = draft(uwf, "--yes").says(1, "error: the agent has a question: In which language?")
     assert json.loads(ran.out)["questions"] == ["In which language?"]
-    assert "error: the agent has a question: In which language?" in ran.err
     assert (uwf.place / "count").read_text() == "1\n"
 
 
@@ -158,10 +150,7 @@ def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:
     prepare(uwf, GOOD)
     failing = uwf.agent("exit 7", name="failing")
 
-    ran = uwf("workflow", "draft", "A letter", "--agent", failing)
-
-    assert ran.status == 3
-    assert "drafter failed (failing)" in ran.err
+    uwf("workflow", "draft", "A letter", "--agent", failing).refused(3, "drafter failed (failing)")
     thread = uwf.json("thread", "list")[0]["thread"]
     uwf("thread", "retry", thread)
     again = draft_of(uwf, thread)

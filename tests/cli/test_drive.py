@@ -7,16 +7,12 @@ from cli.program import Uwf
 
 
 def test_a_store_without_a_remote_has_no_hub(uwf: Uwf) -> None:
-    ran = uwf("drive")
-    assert ran.status == 1
-    assert "there is no remote yet" in ran.err
+    uwf("drive").refused(1, "there is no remote yet")
 
 
 def test_a_url_with_a_password_is_sent_to_no_machine(uwf: Uwf) -> None:
     uwf("remote", "add", "origin", "https://me:token@example.org/hub.git")
-    ran = uwf("drive")
-    assert ran.status == 1
-    assert "would be sent to every machine" in ran.err
+    ran = uwf("drive").refused(1, "would be sent to every machine")
     assert "token" not in ran.err
 
 
@@ -25,9 +21,7 @@ def test_a_url_with_a_password_is_sent_to_no_machine(uwf: Uwf) -> None:
     ["--until=writer", "--jobs=2", "--background", "--stream", "--claim", "--timestamps"],
 )
 def test_a_run_elsewhere_takes_no_option_of_a_run_here(uwf: Uwf, option: str) -> None:
-    ran = uwf("run", "demo", "-p", "x", "--on", "local:1", option)
-    assert ran.status == 2
-    assert "--on goes without" in ran.err
+    uwf("run", "demo", "-p", "x", "--on", "local:1", option).refused(2, "--on goes without")
 
 
 # `uwf work`: what it refuses; what it does is in tests/commands/fleet.
@@ -36,9 +30,7 @@ WHOLE = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 
 def test_a_thread_is_named_whole(uwf: Uwf) -> None:
-    ran = uwf("work", WHOLE[:10], "--hub", str(uwf.place))
-    assert ran.status == 2
-    assert "not a thread id" in ran.err
+    uwf("work", WHOLE[:10], "--hub", str(uwf.place)).refused(2, "not a thread id")
 
 
 def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path: Path) -> None:
@@ -49,9 +41,7 @@ def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path
     environ = {**uwf.session.environ, "HOME": str(tmp_path / "other")}
 
     ran = uwf("work", thread, "--hub", hub, environ=environ)
-
-    assert ran.status == 1
-    assert "hint: read it; if it may run here, add --trust to this command" in ran.err
+    ran.refused(1, "hint: read it; if it may run here, add --trust to this command")
     words = ("work", thread, "--hub", hub, "--trust")
     ran = uwf(*words, "--project", "none.git", environ=environ, cwd=str(tmp_path))
     assert f"git ls-remote failed: fatal: '{tmp_path}/none.git' does not appear" in ran.err
@@ -62,9 +52,7 @@ def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path
 
 def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:
     environ = {**uwf.session.environ, "HOME": str(tmp_path)}
-    ran = uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ)
-    assert ran.status == 1
-    assert "none" in ran.err
+    uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ).refused(1, "none")
 
 
 def test_a_hub_is_the_one_that_its_path_names_here(uwf: Uwf, tmp_path: Path) -> None:

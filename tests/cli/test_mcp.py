@@ -33,8 +33,7 @@ def test_server_answers_at_once_and_ends_with_its_input() -> None:
 
 def test_chat_has_no_thread_and_no_role(uwf: Uwf) -> None:
     for option in ("--thread", "--role"):
-        ran = uwf("mcp", "--workflows", option, "x")
-        assert (ran.status, "--workflows serves a chat" in ran.err) == (2, True)
+        uwf("mcp", "--workflows", option, "x").says(2, "--workflows serves a chat")
 
 
 def test_client_that_left_is_no_failure(ran: Callable[..., Ran]) -> None:

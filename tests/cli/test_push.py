@@ -78,9 +78,7 @@ SENT = "1 thread and 1 workflow, with all prompts and answers, to "
 
 def test_first_push_of_a_project_without_a_terminal_needs_yes(uwf: Uwf) -> None:
     make_project(uwf)
-    ran = uwf("push")
-    assert (ran.status, ran.out) == (2, "")
-    assert "error: the first push from this project's repository to origin" in ran.err
+    ran = uwf("push").refused(2, "error: the first push from this project's repository to origin")
     assert SENT in ran.err
     assert "`uwf push --yes origin`" in ran.err
     pushed = uwf("push", "--yes", "--format", "text")
@@ -103,8 +101,7 @@ def test_a_run_that_pushes_is_no_way_around_the_first_push(
 ) -> None:
     thread = make_project(uwf)
     ran = uwf(*(word.format(thread) for word in words))
-    assert (ran.status, ran.out) == (2, "")
-    assert "error: the first push from this project's repository to origin" in ran.err
+    ran.refused(2, "error: the first push from this project's repository to origin")
     assert "`uwf push --yes origin 0" in ran.err
 
 

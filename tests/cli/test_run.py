@@ -5,10 +5,7 @@ from cli.program import ANSWER, Uwf
 
 
 def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
-    ran = uwf("run", uwf.file(), "-p", "x")
-
-    assert ran.status == 1
-    assert "no agent is bound to role writer, checker" in ran.err
+    uwf("run", uwf.file(), "-p", "x").refused(1, "no agent is bound to role writer, checker")
     assert uwf.json("thread", "list", "--all") == []
 
 
@@ -16,9 +13,7 @@ def test_run_whose_agent_is_not_found_does_not_begin(uwf: Uwf) -> None:
     agent = uwf.agent()
 
     ran = uwf("run", uwf.file(), "-p", "x", "--agent", agent, "--agent", "checker=no-such-program")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "no thread was made: agent command 'no-such-program' is not on the PATH" in ran.err
+    ran.refused(1, "no thread was made: agent command 'no-such-program' is not on the PATH")
     assert "it would play checker" in ran.err
     assert uwf.json("thread", "list", "--all") == []
 
@@ -29,9 +24,7 @@ def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:
     driver = uwf.json("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script), "--background")
 
     assert list(driver) == ["workflow", "thread", "pid", "log"]
-    again = uwf("thread", "run", driver["thread"], "--background")
-    assert (again.status, again.out) == (4, "")
-    assert f"pid {driver['pid']}" in again.err
+    uwf("thread", "run", driver["thread"], "--background").refused(4, f"pid {driver['pid']}")
     late = uwf("thread", "wait", driver["thread"], "--timeout", "0")
     (uwf.place / "go").touch()
     [rest] = uwf.json("thread", "wait", driver["thread"], "--timeout", "30")

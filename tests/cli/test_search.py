@@ -72,7 +72,4 @@ def test_key_in_the_environment_is_masked(uwf: Uwf) -> None:
 
 @pytest.mark.parametrize("words", [["("], ["", "--limit", "1"]])
 def test_bad_pattern_is_wrong_usage(words: list[str], uwf: Uwf) -> None:
-    ran = uwf("search", "--regex", *words)
-
-    assert (ran.status, ran.out) == (2, "")
-    assert "cannot be searched for" in ran.err
+    uwf("search", "--regex", *words).refused(2, "cannot be searched for")

@@ -20,10 +20,7 @@ def test_agent_is_checked_and_becomes_the_default(uwf: Uwf) -> None:
 
 
 def test_name_stands_for_its_adapter(uwf: Uwf) -> None:
-    ran = uwf("setup", "--agent", "claude", "--no-check")
-
-    assert ran.status == 0
-    assert "next: uwf run WORKFLOW -p '…'" in ran.err
+    uwf("setup", "--agent", "claude", "--no-check").says(0, "next: uwf run WORKFLOW -p '…'")
     assert uwf.json("config", "get", "agent")["value"] == "uwf-claude"
 
 
@@ -35,9 +32,7 @@ def test_agent_that_fails_its_check_is_not_the_default(uwf: Uwf) -> None:
 def test_default_of_all_stores_is_the_user_s(uwf: Uwf, git: Callable[..., str]) -> None:
     uwf.json("config", "set", "agent", "of-the-store")
     ran = uwf("setup", "--agent", "mine", "--global", "--no-check", agent="of-the-process")
-
-    assert ran.status == 0
-    assert f"but the store {uwf.session.repo} has a setting of its own: of-the-store" in ran.err
+    ran.says(0, f"but the store {uwf.session.repo} has a setting of its own: of-the-store")
     assert "but UWF_AGENT is set and takes precedence: of-the-process" in ran.err
     assert git("config", "--global", "uwf.agent", cwd=uwf.place) == "mine\n"
     assert uwf.json("config", "get", "agent")["value"] == "of-the-store"
@@ -51,17 +46,12 @@ def test_user_without_a_store_gets_none_for_a_global_setting(uwf: Uwf) -> None:
 def test_no_question_without_a_terminal(uwf: Uwf) -> None:
     uwf.agent(name="gemini")
     path = {**uwf.session.environ, "PATH": f"{uwf.place}:/bin"}
-    ran = uwf("setup", environ=path)
-
-    assert ran.status == 2
-    assert "`uwf setup --agent uwf-gemini`" in ran.err
+    uwf("setup", environ=path).refused(2, "`uwf setup --agent uwf-gemini`")
 
 
 def test_machine_without_agents_gets_a_hint_how_to_get_one(uwf: Uwf) -> None:
     ran = uwf("setup", environ={**uwf.session.environ, "PATH": "/nowhere"})
-
-    assert ran.status == 1
-    assert "`uwf agent list --all`" in ran.err
+    ran.refused(1, "`uwf agent list --all`")
 
 
 @pytest.mark.parametrize("agent", ["'open", "", "\udcff"])

@@ -17,10 +17,7 @@ def test_without_the_extra_it_says_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
-    ran = uwf("ui")
-
-    assert ran.status == 1
-    assert "needs a package that is not installed: uvicorn" in ran.err
+    ran = uwf("ui").refused(1, "needs a package that is not installed: uvicorn")
     assert "pip install 'uwf[ui]'" in ran.err
 
 
@@ -48,7 +45,4 @@ def test_standard_output_may_be_closed(uwf: Uwf, monkeypatch: pytest.MonkeyPatch
     ("port", "told"), [("65536", "0<=x<=65535"), ("80x", "not a whole number")]
 )
 def test_port_that_is_none_is_wrong_usage(uwf: Uwf, port: str, told: str) -> None:
-    ran = uwf("ui", "--port", port)
-
-    assert ran.status == 2
-    assert told in ran.err
+    uwf("ui", "--port", port).refused(2, told)

@@ -56,6 +56,10 @@ class Site:
         return refs_of(self.path, *folders)
 
 
+Sites = tuple[Site, Site, ThreadId]
+Shared = tuple[Site, ThreadId]
+
+
 def _play(turn: Turn, *, ok: bool) -> Played:
     return replied({"text": "some words"} if turn.role == "writer" else {"ok": ok})
 
@@ -77,7 +81,7 @@ def make_hub(place: Path) -> Path:
     return Path(make_store(place / "hub.git").path)
 
 
-def share(world: World, hub: str) -> tuple[Site, ThreadId]:
+def share(world: World, hub: str) -> Shared:
     """Return a site with the remote *hub* and an unpushed thread of one step."""
     site = Site(world)
     world.put(DEMO)
@@ -94,7 +98,7 @@ def hub(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
+def shared(world: World, hub: Path) -> Shared:
     """Return a site with the hub as its remote, and its unpushed thread."""
     return share(world, str(hub))
 
@@ -120,7 +124,7 @@ def another(world: World, hub: str, *, name: str = "b") -> Site:
 
 
 @pytest.fixture
-def sites(world: World, hub: Path) -> tuple[Site, Site, ThreadId]:
+def sites(world: World, hub: Path) -> Sites:
     """Return two stores that share one thread through a hub."""
     site, thread = share(world, str(hub))
     site.push()

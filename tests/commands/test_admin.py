@@ -2,11 +2,10 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, read_thread
+from commands.world import Git, World, read_thread
 from refusing import refuses
 from store.small_packs import make_due, unpacked_in
 
@@ -123,8 +122,6 @@ def test_setting_of_plans_is_checked_and_trusted_when_it_is_set(world: World) ->
 
     assert (settings.plan_dir, settings.agent) == ("plans", "claude")
 
-
-Git = Callable[..., str]
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 

@@ -10,8 +10,8 @@ from commands.inspect.test_context import NESTED, branch_of
 from commands.inspect.test_show import split_of
 from commands.step.test_record_turn import LOOP, drive
 from commands.turns import branches, script
-from commands.worktree.project import ITEMS, Git, begin_project, children, writer
-from commands.world import World, replied
+from commands.worktree.project import ITEMS, begin_project, children, writer
+from commands.world import Git, World, replied
 from dulwich.objects import Commit
 from fresh_store import fresh_store
 

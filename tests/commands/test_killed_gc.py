@@ -2,18 +2,15 @@
 
 import itertools
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from commands.killed import LONG_AGO_S, check_with_git, copy_of, find_troubles
-from commands.world import World
+from commands.world import Git, World
 from store.killing import dies_at
 
 from uwf_git.commands.admin import gc_store
 from uwf_git.store.tidy import remove_stale_packs
-
-Git = Callable[..., str]
 
 
 def test_gc_killed_at_any_moment_can_be_done_again(world: World, git: Git) -> None:

@@ -7,15 +7,12 @@ from pathlib import Path
 
 from commands.killed import digest_of, user_folder
 from commands.worktree.project import (
-    PAIR,
-    Git,
-    begin_project,
-    children,
+    begin_split,
     run,
     worktrees,
     writer,
 )
-from commands.world import World, replied
+from commands.world import Git, World, replied
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.turn.branches import ThreadNotActive, begin_branch
@@ -56,18 +53,15 @@ def kill_everywhere(world: World, action: Callable[[], object], after: Callable[
     return len(moments)
 
 
-def split(world: World) -> tuple[ThreadId, list[ThreadId]]:
-    thread = world.begun(PAIR)
-    world.step(thread)
-    tip = world.snapshot(thread)
+def split(world: World, git: Git) -> tuple[ThreadId, list[ThreadId]]:
+    thread, branches = begin_split(world, git)
     for number in range(2):
-        begin_branch(world.store, tip, number)
-    return thread, children(tip)
+        begin_branch(world.store, world.snapshot(thread), number)
+    return thread, branches
 
 
 def test_the_end_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, two) = split(world)
+    thread, (one, two) = split(world, git)
     write = writer()
 
     def play(turn: Turn) -> Played:
@@ -92,8 +86,7 @@ def test_the_end_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
 
 
 def test_a_kill_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (_, two) = split(world)
+    thread, (_, two) = split(world, git)
     world.step(thread, writer())
 
     def kill() -> None:
@@ -110,8 +103,7 @@ def test_a_kill_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
 
 
 def test_the_first_step_of_a_branch_killed_anywhere(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, _) = split(world)
+    thread, (one, _) = split(world, git)
 
     def play(turn: Turn) -> Played:
         # What is half made is never what an agent finds.

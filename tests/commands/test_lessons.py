@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, read_thread, replied
+from commands.world import Git, World, content_player, read_thread, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import get_node, put_payload, put_schema
@@ -167,9 +167,7 @@ def test_opening_a_store_reads_no_object(world: World, monkeypatch: pytest.Monke
     assert len(read) <= 1
 
 
-def test_node_that_only_a_branch_of_a_schema_refers_to_outlives_gc(
-    world: World, git: Callable[..., str]
-) -> None:
+def test_node_that_only_a_branch_of_a_schema_refers_to_outlives_gc(world: World, git: Git) -> None:
     target = put_payload(world.store, world.caller, TEXT, "kept by a branch")
     reference = {
         "type": "object",

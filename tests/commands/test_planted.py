@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, commit_all, write_all
-from commands.world import World
+from commands.worktree.project import PAIR, begin_project, children, commit_all, write_all
+from commands.world import Git, World
 from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 

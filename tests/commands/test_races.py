@@ -4,13 +4,12 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.crowd import at_once
-from commands.world import World, fails, replied
+from commands.world import Git, World, fails, replied
 
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import WorkKept
@@ -139,7 +138,7 @@ def test_fifty_processes_on_fifty_threads_do_not_wait_for_each_other(world: Worl
         os.close(descriptor)
 
 
-def test_thread_that_many_end_at_once_ends_once(world: World, git: Callable[..., str]) -> None:
+def test_thread_that_many_end_at_once_ends_once(world: World, git: Git) -> None:
     thread = world.begun()
     world.step(thread)
 
@@ -175,7 +174,7 @@ def test_fifty_processes_that_start_threads_at_once_get_one_each(world: World) -
 
 
 def test_work_of_an_agent_whose_thread_moved_meanwhile_is_kept_and_taken_up(
-    world: World, git: Callable[..., str]
+    world: World, git: Git
 ) -> None:
     thread = world.begun()
     ref = f"refs/threads/{thread}"

@@ -1,9 +1,8 @@
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, read_thread
+from commands.world import Git, World, read_thread
 from refusing import refuses
 
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -14,8 +13,6 @@ from uwf_git.store.locks import hold_lock
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import list_preserved, preserve_commit
 from uwf_git.store.threads.local_files import log_path
-
-Git = Callable[..., str]
 
 
 @pytest.fixture

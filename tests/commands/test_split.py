@@ -1,12 +1,11 @@
 """Derived commits: made twice they are the same, and git finds nothing wrong with them."""
 
 import itertools
-from collections.abc import Callable
 
 import pytest
 from commands.flows import CountingObjects, copy_commit, plays, put, split_checks, split_files, tell
 from commands.step.test_record_turn import LOOP
-from commands.world import World, replied
+from commands.world import Git, World, replied
 from refusing import refuses
 
 from uwf_git.commands.split import (
@@ -85,7 +84,7 @@ def join(world: World, thread: ThreadId, children: list[ThreadId]) -> Derived:
     return draft_join(world.snapshot(thread), tips, ending)
 
 
-def test_a_split_joined_thread_is_whole_for_git(world: World, git: Callable[..., str]) -> None:
+def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
     thread = world.begun()
     world.step(thread)
     at = split(world, thread)

@@ -1,12 +1,11 @@
 """What a page or a chat may start: workflows by name, agents that somebody has read."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands.forging import forge, messages, says
-from commands.world import DEMO, World, read_thread
+from commands.world import DEMO, Git, World, read_thread
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -151,9 +150,7 @@ def test_flow_begins_with_its_state_what_was_given_and_its_description(world: Wo
         assert begun.get_start().payload["prompt"] == prompt
 
 
-def test_thread_carries_all_that_it_reaches(
-    world: World, git: Callable[..., str], tmp_path: Path
-) -> None:
+def test_thread_carries_all_that_it_reaches(world: World, git: Git, tmp_path: Path) -> None:
     thread = world.begun()
     other = tmp_path / "other.git"
     git("init", "-q", "--bare", str(other), cwd=tmp_path)

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from commands.at_work import newest_attempt
 from commands.world import World, content_player, fails
 from seal import START_MS
 
@@ -91,10 +92,7 @@ def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: Worl
 
     assert (caught.value.facts["kind"], caught.value.facts["status"]) == ("rate-limit", "waiting")
     snapshot = world.snapshot(thread)
-    name = snapshot.get_present().last_attempt
-    assert name is not None
-    attempt = snapshot.get_node(name).payload
-    assert attempt["resetAt"] == LATER_MS
+    assert newest_attempt(world, thread)["resetAt"] == LATER_MS
     assert snapshot.get_present().waiting == Waiting("writer", LATER_MS)
     come(world, LATER_MS)
     assert world.step(thread, content_player).depth == 1

@@ -44,6 +44,8 @@ from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
 
+Git = Callable[..., str]
+
 DEMO = """\
 name: demo
 description: Write until somebody is content.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.engine.expression import (
     SOURCE_BYTES,
@@ -212,27 +212,19 @@ def test_a_date_that_todays_date_would_complete_is_refused(picture: str) -> None
 
 
 def test_running_out_of_memory_and_stack_are_failures_as_any_other() -> None:
-    def no_memory(_place: int) -> None:
-        raise MemoryError
-
-    def no_stack(_place: int) -> None:
-        raise RecursionError
-
     with refuses("condition-failed", match="ran out of memory"):
-        evaluate_condition("true and history", {"history": lazy_list(1, no_memory)})
+        evaluate_condition("true and history", {"history": lazy_list(1, raising(MemoryError()))})
     with refuses("condition-failed", match="recurses too deeply"):
-        evaluate_condition("history", {"history": lazy_list(1, no_stack)})
+        evaluate_condition("history", {"history": lazy_list(1, raising(RecursionError()))})
 
 
 @pytest.mark.parametrize(
     "condition", ["history", "true and history", "$map([1], function(){ history })"]
 )
 def test_a_damaged_store_is_not_mistaken_for_a_bad_condition(condition: str) -> None:
-    def damaged(_place: int) -> None:
-        raise StoreDamaged("node 4KNM2PXR3B1QW is not what its name says")
-
+    damage = StoreDamaged("node 4KNM2PXR3B1QW is not what its name says")
     with pytest.raises(StoreDamaged, match="4KNM2PXR3B1QW"):
-        evaluate_condition(condition, {"history": lazy_list(1, damaged)})
+        evaluate_condition(condition, {"history": lazy_list(1, raising(damage))})
 
 
 LAZY = [

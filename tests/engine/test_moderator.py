@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.lazy_list import LazyList, lazy_list
@@ -33,10 +33,7 @@ def at(role: str, meta: Mapping[str, object], depth: int = 3) -> Position:
 
 
 def no_history() -> list[StepSummary]:
-    def read(_place: int) -> StepSummary:
-        raise AssertionError("history was read")
-
-    return lazy_list(9_999, read)
+    return lazy_list(9_999, raising(AssertionError("history was read")))
 
 
 def test_the_context_has_the_keys_that_the_design_names() -> None:

@@ -84,3 +84,10 @@ def push(world: World, *words: str) -> Pushed:
         command, cwd=world.store.path, capture_output=True, text=True, errors="replace", check=False
     )
     return Pushed(ran.returncode == 0, ran.stderr)
+
+
+def refused(world: World, *words: str) -> Pushed:
+    """Push with plain git; the hub must not accept it."""
+    pushed = push(world, *words)
+    assert not pushed.accepted, pushed.told
+    return pushed

@@ -1,16 +1,13 @@
 """Branches as git sees them: drawn as FORMAT.md draws them, whole, and however many there are."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from commands.flows import CHECKS, plays
-from commands.world import World
+from commands.world import Git, World
 from dulwich.objects import Blob, Commit, Tree
 
 from uwf_git.model.names import Oid
 from uwf_git.store.store import Store
-
-Git = Callable[..., str]
 
 FORMAT = Path(__file__).parents[2] / "uwf_git/store/FORMAT.md"
 MANY = 1_000

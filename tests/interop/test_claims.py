@@ -7,17 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World
-from interop.hub import Hub, make_hub, push
+from commands.world import Git, World
+from interop.hub import Hub, make_hub, push, refused
 
 from uwf_git.commands.remote.fetch import clone_store, fetch_remote
 from uwf_git.store.store import open_store
 
-Git = Callable[..., str]
-
 ID = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 CLAIM = f"refs/claims/{ID}"
 MOST = 4096
+
+
+Started = Callable[[], list[str]]
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def world(hub: Hub) -> World:
 
 
 @pytest.fixture
-def started(hub: Hub) -> Callable[[], list[str]]:
+def started(hub: Hub) -> Started:
     """Replace the Python of the hooks by one that notes what it runs; return what it did so far."""
     log, recorder = hub.place / "started", hub.place / "python"
     for name in ("pre-receive", "post-receive"):
@@ -51,9 +52,7 @@ def blob(world: World, content: bytes) -> str:
     return ran.stdout.decode().strip()
 
 
-def test_claims_alone_start_no_python(
-    hub: Hub, world: World, started: Callable[[], list[str]]
-) -> None:
+def test_claims_alone_start_no_python(hub: Hub, world: World, started: Started) -> None:
     first, second = blob(world, b"x" * MOST), blob(world, b"")
     other = CLAIM[:-1] + "V"
 
@@ -67,9 +66,7 @@ def test_claims_alone_start_no_python(
     assert hub.refs() == {}
 
 
-def test_a_claim_with_a_thread_is_judged_by_uwf(
-    hub: Hub, world: World, started: Callable[[], list[str]]
-) -> None:
+def test_a_claim_with_a_thread_is_judged_by_uwf(hub: Hub, world: World, started: Started) -> None:
     thread = world.begun()
     active = f"refs/threads/{thread}"
 
@@ -79,8 +76,8 @@ def test_a_claim_with_a_thread_is_judged_by_uwf(
     assert set(hub.refs()) == {CLAIM, active}
     world.step(thread)
     large = blob(world, b"x" * (MOST + 1))
-    wrong = push(world, "--force", f"{large}:{CLAIM}", f"{active}:{active}")
-    assert not wrong.accepted
+    wrong = refused(world, "--force", f"{large}:{CLAIM}", f"{active}:{active}")
+
     assert [error for error in wrong.errors if "a claim has at most 4096 bytes" in error]
     assert hub.refs()[active] != world.snapshot(thread).commit.oid
 
@@ -88,9 +85,8 @@ def test_a_claim_with_a_thread_is_judged_by_uwf(
 @pytest.mark.parametrize("size", [MOST + 1, 100_000_000])
 def test_a_large_blob_is_no_claim(hub: Hub, world: World, size: int) -> None:
     # git would send the content of a text again and again.
-    pushed = push(world, f"{blob(world, bytes(size))}:{CLAIM}")
+    pushed = refused(world, f"{blob(world, bytes(size))}:{CLAIM}")
 
-    assert not pushed.accepted
     assert len(pushed.errors) == 1
     assert hub.refs() == {}
 
@@ -104,24 +100,22 @@ def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> 
     git(*who, "tag", "-am", "x", "v1", made["commit"], cwd=place)
     made["tag"] = git("rev-parse", "v1", cwd=place).strip()
 
-    pushed = push(world, f"{made[kind]}:{CLAIM}")
+    pushed = refused(world, f"{made[kind]}:{CLAIM}")
 
-    assert not pushed.accepted
     assert "is not a blob" in pushed.errors[0]
     assert hub.refs() == {}
 
 
 @pytest.mark.parametrize("name", [ID.lower(), f"8{ID[1:]}", f"{ID}0", f"{ID}/a"])
 def test_a_claim_has_the_name_of_a_thread(hub: Hub, world: World, name: str) -> None:
-    pushed = push(world, f"{blob(world, b'{}')}:refs/claims/{name}")
+    pushed = refused(world, f"{blob(world, b'{}')}:refs/claims/{name}")
 
-    assert not pushed.accepted
     assert "is not a thread id" in pushed.errors[0]
     assert hub.refs() == {}
 
 
 def test_python_starts_after_a_push_for_an_archive_beside_its_active_ref_or_a_listener(
-    hub: Hub, world: World, started: Callable[[], list[str]], tmp_path: Path
+    hub: Hub, world: World, started: Started, tmp_path: Path
 ) -> None:
     thread = world.begun()
     plain = (f"refs/{folder}/*:refs/{folder}/*" for folder in ("threads", "archive"))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import DEMO, replied
+from commands.world import DEMO, Git, replied
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Commit, ObjectID
 
@@ -28,8 +28,6 @@ from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.packing import GcRuns
 from uwf_git.store.store import OwnTransitions, Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head
-
-Git = Callable[..., str]
 
 _WORKERS = 3
 _SECONDS = 2.0

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.sharing import Site
+from commands.sharing import Sites
 from interop.forge import Forge, path_of, take_apart
 from interop.scene import Scene, assert_refused, make_scene, node_of
 from store.test_chain_cycles import forged
@@ -13,7 +13,7 @@ from store.test_chain_cycles import forged
 from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.remote.reconcile import MOST_FAILED
 from uwf_git.model.builtin import META, STEP, TEXT, reference
-from uwf_git.model.names import NodeHash, ThreadId, encode_u64
+from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node
 
 MIB = 1024 * 1024
@@ -213,7 +213,7 @@ _MANY = 50_000
 
 
 def test_a_fetch_of_refs_that_are_all_wrong_ends(
-    sites: tuple[Site, Site, ThreadId], hub: Path, monkeypatch: pytest.MonkeyPatch
+    sites: Sites, hub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, other, thread = sites
     other.step(thread)

@@ -1,12 +1,11 @@
 """Many branches: split, played, joined, checked by git, and shared through a hub."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands.crowd import at_once
 from commands.flows import FILES, Split, finish, lists, plays, push_costs, split_files
-from commands.world import World, replied
+from commands.world import Git, World, replied
 from interop.hub import Hub, make_hub
 
 from uwf_git.commands.remote.fetch import clone_store, fetch_remote
@@ -14,7 +13,6 @@ from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import open_store
 
-Git = Callable[..., str]
 MANY = 100
 
 

@@ -1,14 +1,12 @@
 """A project's own repository is the store, and its owner notices nothing."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands.world import Git
 from interop.told import Told, tell
 
 from uwf_git.commands.admin import init_store
-
-Git = Callable[..., str]
 
 
 @pytest.fixture

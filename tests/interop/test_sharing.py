@@ -1,11 +1,10 @@
 """Git carries a store, or one thread of it, somewhere else, and it is whole there."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, read_thread, says
+from commands.world import Git, World, read_thread, says
 from interop.told import Told
 from refusing import refuses
 
@@ -17,8 +16,6 @@ from uwf_git.store.nodes import find_names
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.history import Snapshot
-
-Git = Callable[..., str]
 
 
 def checked(git: Git, path: Path) -> Store:

@@ -2,19 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands.sharing import Site, another, make_hub, refs_of, share
-from commands.world import World
+from commands.world import Git, World
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.store.locks import break_dead_locks
 from uwf_git.store.store import open_store
-
-Git = Callable[..., str]
 
 MOST_TRIED = 12
 

@@ -6,14 +6,13 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from commands.sharing import Site, another, make_hub, share
-from commands.world import World
+from commands.world import Git, World
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.pack import write_pack_objects
@@ -29,8 +28,6 @@ from uwf_git.store.remotes.incoming import FetchRequest, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack
 from uwf_git.store.store import open_store
-
-Git = Callable[..., str]
 
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 

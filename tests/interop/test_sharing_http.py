@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands.sharing import Site, another, refs_of, share
-from commands.world import World, says
+from commands.world import Git, World, says
 from interop.servers import git_over_http, redirecting
 
 from uwf_git.commands.admin import init_shared
@@ -16,8 +15,6 @@ from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.remotes.transport import RemoteFailed
-
-Git = Callable[..., str]
 
 BAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 TOLD = "points at a commit of thread"

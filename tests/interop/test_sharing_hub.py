@@ -2,12 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, refs_of, share
-from commands.world import World
+from commands.sharing import Shared, Sites, another, refs_of, share
+from commands.world import Git, World
 from interop.servers import git_daemon, git_over_http
 from refusing import is_refused
 
@@ -16,8 +15,6 @@ from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.transport import RemoteFailed
-
-Git = Callable[..., str]
 
 
 def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
@@ -28,7 +25,7 @@ def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
 
 
 def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
-    shared: tuple[Site, ThreadId], hub: Path
+    shared: Shared, hub: Path
 ) -> None:
     site, bad = shared
     good = [site.world.start() for _count in range(3)]
@@ -44,7 +41,7 @@ def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
     assert site.find(f"uwf/remotes/origin/threads/{bad}") is None
 
 
-def test_an_update_hook_refuses_one_ref(shared: tuple[Site, ThreadId], hub: Path) -> None:
+def test_an_update_hook_refuses_one_ref(shared: Shared, hub: Path) -> None:
     site, thread = shared
     refuse(hub, 'case "$1" in refs/workflows/*) exit 1;; esac', hook="update")
     pushed = site.push()
@@ -52,9 +49,7 @@ def test_an_update_hook_refuses_one_ref(shared: tuple[Site, ThreadId], hub: Path
     assert list(refs_of(hub)) == [f"threads/{thread}"]
 
 
-def test_a_refused_move_leaves_the_thread_active_there(
-    shared: tuple[Site, ThreadId], hub: Path
-) -> None:
+def test_a_refused_move_leaves_the_thread_active_there(shared: Shared, hub: Path) -> None:
     site, thread = shared
     other = site.world.start()
     site.push()
@@ -70,9 +65,7 @@ def test_a_refused_move_leaves_the_thread_active_there(
     }
 
 
-def test_a_server_without_atomic_pushes_gets_the_archive_first(
-    shared: tuple[Site, ThreadId], hub: Path
-) -> None:
+def test_a_server_without_atomic_pushes_gets_the_archive_first(shared: Shared, hub: Path) -> None:
     site, thread = shared
     site.push()
     site.end(thread)
@@ -86,9 +79,7 @@ def test_a_server_without_atomic_pushes_gets_the_archive_first(
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
 
 
-def test_a_push_after_a_faster_one_has_a_hint_to_fetch_first(
-    sites: tuple[Site, Site, ThreadId], world: World
-) -> None:
+def test_a_push_after_a_faster_one_has_a_hint_to_fetch_first(sites: Sites, world: World) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -102,9 +93,7 @@ def test_a_push_after_a_faster_one_has_a_hint_to_fetch_first(
     assert [change.ref for change in pushed.pushed] == [f"refs/threads/{quiet}"]
 
 
-def test_a_diverged_thread_is_kept_on_both_sides(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_a_diverged_thread_is_kept_on_both_sides(sites: Sites) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -121,9 +110,7 @@ def test_a_diverged_thread_is_kept_on_both_sides(
     assert is_refused(site.push().failure(), "push-diverged")
 
 
-def test_an_archive_elsewhere_wins_over_a_push(
-    sites: tuple[Site, Site, ThreadId], hub: Path
-) -> None:
+def test_an_archive_elsewhere_wins_over_a_push(sites: Sites, hub: Path) -> None:
     site, other, thread = sites
     other.end(thread)
     other.push()
@@ -136,7 +123,7 @@ def test_an_archive_elsewhere_wins_over_a_push(
 
 
 def test_pushes_and_fetches_at_once_lose_nothing(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    shared: Shared, world: World, hub: Path, git: Git
 ) -> None:
     site, _thread = shared
     site.push()
@@ -169,7 +156,7 @@ LOGIN = "somebody:pass%20word"
 
 @pytest.mark.parametrize("way", ["url", "helper", "nobody"])
 def test_a_password_is_sent_and_not_shown(
-    way: str, shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
+    way: str, shared: Shared, hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, thread = shared
     site.world.caller = site.world.caller._replace(
@@ -199,7 +186,7 @@ def test_a_password_is_sent_and_not_shown(
 
 
 def test_a_wrong_password_is_reported_and_forgotten(
-    shared: tuple[Site, ThreadId], hub: Path, git: Git, tmp_path: Path
+    shared: Shared, hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, _thread = shared
     environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}

@@ -4,17 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, refs_of
-from commands.world import World, read_thread
+from commands.sharing import Shared, Site, Sites, another, make_hub, refs_of
+from commands.world import Git, World, read_thread
 from refusing import refuses
 
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.remote.push_plan import repair_remotes
-from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-
-Git = Callable[..., str]
 
 
 def there(world: World, path: Path) -> Site:
@@ -24,7 +21,7 @@ def there(world: World, path: Path) -> Site:
 
 
 def test_git_push_and_git_fetch_need_no_refspecs(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    shared: Shared, world: World, hub: Path, git: Git
 ) -> None:
     site, thread = shared
     git("push", "--quiet", "origin", cwd=site.path)
@@ -39,9 +36,7 @@ def test_git_push_and_git_fetch_need_no_refspecs(
     assert site.refs() == other.refs() == refs_of(hub)
 
 
-def test_what_git_fetched_is_taken_over_before_a_step(
-    sites: tuple[Site, Site, ThreadId], git: Git
-) -> None:
+def test_what_git_fetched_is_taken_over_before_a_step(sites: Sites, git: Git) -> None:
     site, other, thread = sites
     other.step(thread)
     other.push()
@@ -52,9 +47,7 @@ def test_what_git_fetched_is_taken_over_before_a_step(
     assert not fast_forward_from_tracking(store, thread)
 
 
-def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
-    sites: tuple[Site, Site, ThreadId], git: Git
-) -> None:
+def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(sites: Sites, git: Git) -> None:
     site, other, thread = sites
     other.end(thread)
     other.push()
@@ -65,9 +58,7 @@ def test_a_thread_that_git_saw_ended_elsewhere_is_not_stepped(
     assert str(site.find(f"threads/{thread}")) in (ended.value.hint or "")
 
 
-def test_pruning_deletes_no_thread_that_was_never_pushed(
-    shared: tuple[Site, ThreadId], git: Git
-) -> None:
+def test_pruning_deletes_no_thread_that_was_never_pushed(shared: Shared, git: Git) -> None:
     site, _thread = shared
     before = site.refs()
     git("config", "fetch.prune", "true", cwd=site.path)
@@ -77,7 +68,7 @@ def test_pruning_deletes_no_thread_that_was_never_pushed(
 
 
 def test_both_refs_that_a_plain_push_leaves_are_swept_by_the_next_push(
-    shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    shared: Shared, world: World, hub: Path, git: Git
 ) -> None:
     site, thread = shared
     site.push()
@@ -93,7 +84,7 @@ def test_both_refs_that_a_plain_push_leaves_are_swept_by_the_next_push(
 
 
 def test_both_refs_that_a_same_name_refspec_leaves_here_are_swept_by_the_next_fetch(
-    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
+    sites: Sites, hub: Path, git: Git
 ) -> None:
     site, other, thread = sites
     other.end(thread)
@@ -105,7 +96,7 @@ def test_both_refs_that_a_same_name_refspec_leaves_here_are_swept_by_the_next_fe
 
 
 def test_one_thread_pushed_into_an_empty_repository_is_enough(
-    shared: tuple[Site, ThreadId], world: World, tmp_path: Path, git: Git
+    shared: Shared, world: World, tmp_path: Path, git: Git
 ) -> None:
     site, thread = shared
     pushes: list[Callable[[], object]] = [
@@ -130,7 +121,7 @@ def test_one_thread_pushed_into_an_empty_repository_is_enough(
 
 @pytest.mark.parametrize("words", [["--mirror"], ["--bare", "-c"]])
 def test_what_git_clones_goes_on_when_it_is_repaired(
-    words: list[str], shared: tuple[Site, ThreadId], world: World, hub: Path, git: Git
+    words: list[str], shared: Shared, world: World, hub: Path, git: Git
 ) -> None:
     site, thread = shared
     site.push()

@@ -3,12 +3,11 @@
 import os
 import pwd
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands.sharing import another, refs_of, share
-from commands.world import World
+from commands.world import Git, World
 from interop.sshd import NEEDS_SSHD, reach_sshd
 from store.signing_keys import public_half
 
@@ -16,8 +15,6 @@ from uwf_git.commands.admin import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport import RemoteFailed
-
-Git = Callable[..., str]
 
 BAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 

@@ -1,18 +1,16 @@
 """Threads travel over every transport, and are whole where they arrive."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from commands.sharing import another, refs_of, share
-from commands.world import World, read_thread
+from commands.world import Git, World, read_thread
 from interop.servers import git_daemon, git_over_http, ssh_here
 
 from uwf_git.commands.inspect.show import show_thread
-
-Git = Callable[..., str]
 
 TRANSPORTS = ["path", "file", "daemon", "http", "ssh", "scp"]
 

@@ -2,10 +2,9 @@
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-from commands.world import World, read_thread
+from commands.world import Git, World, read_thread
 from interop.told import Told
 from store.format_page import section
 
@@ -15,8 +14,6 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node
 from uwf_git.store.lookup import list_nodes
 from uwf_git.store.nodes import decode_node
-
-Git = Callable[..., str]
 
 
 def path_of(node: Node) -> str:

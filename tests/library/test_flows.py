@@ -18,6 +18,7 @@ from commands.step.test_record_turn import CHECKS
 from commands.world import DEMO
 from library.conftest import check, write
 from library.crowd import Crowd
+from refusing import raising
 from store.small_packs import loosen
 
 from uwf_git import (
@@ -62,8 +63,7 @@ def say(**answers: Any) -> dict[str, PlayerFunction]:
     return {role: player(role) for role in ("coder", "reviewer", "builder", "tester", "closer")}
 
 
-def fail(_context: AgentContext) -> Mapping[str, Any]:
-    raise ValueError("no luck")
+fail = raising(ValueError("no luck"))
 
 
 def begin(store: str, source: str = CHECKS, **players: PlayerFunction) -> TaskHandle:
@@ -320,11 +320,8 @@ def test_function_that_raises_is_a_try_that_failed(
 
 
 def test_error_of_ours_keeps_its_words_and_its_hint(store: str) -> None:
-    def fail(_context: AgentContext) -> Mapping[str, Any]:
-        raise Refused("the oven\udce9 is cold", hint="light it")
-
     with pytest.raises(AgentFailed, match="the oven is cold") as caught:
-        begin_players(store, fail).step()
+        begin_players(store, raising(Refused("the oven\udce9 is cold", hint="light it"))).step()
 
     assert str(caught.value.hint).startswith("light it; `uwf thread step ")
 
@@ -350,10 +347,7 @@ def test_invalid_result_is_a_failed_attempt(given: Any, told: str, store: str) -
 
 
 def test_ctrl_c_is_recorded_and_raised(store: str) -> None:
-    def interrupt(_context: AgentContext) -> Mapping[str, Any]:
-        raise KeyboardInterrupt
-
-    task = begin_players(store, interrupt)
+    task = begin_players(store, raising(KeyboardInterrupt()))
     for go_on in (task.step, task.run):
         with pytest.raises(KeyboardInterrupt):
             go_on()

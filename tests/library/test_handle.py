@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO
 from library.test_runtime import SPLITS
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git import (
     AgentContext,
@@ -55,11 +55,8 @@ def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
 
 
 def test_callback_that_raises_ends_the_run_and_loses_nothing(task: TaskHandle) -> None:
-    def fail(_step: object) -> None:
-        raise LookupError("of the caller")
-
     with pytest.raises(LookupError, match="of the caller"):
-        task.run(on_step=fail)
+        task.run(on_step=raising(LookupError("of the caller")))
 
     assert task.query().depth == 1
     assert task.run().stopped == "end"

@@ -267,7 +267,7 @@ def test_every_setting_is_read() -> None:
         "executing": 90_000,
         "verifying": 5_400_000,
     }
-    assert (settings.stop_grace_s, settings.hooks, settings.port) == (0.0, False, 0)
+    assert (settings.stop_grace_ms, settings.hooks, settings.port) == (0, False, 0)
 
 
 def test_wrong_value_is_refused_by_its_name() -> None:

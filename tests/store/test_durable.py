@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from refusing import raising
 from store.killing import dies_at
 from store.small_packs import GARBAGE
 
@@ -109,10 +110,7 @@ def test_content_that_is_written_piece_by_piece_is_whole(
 def test_a_full_disk_is_named_by_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_written: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "write", refuse)
+    monkeypatch.setattr(os, "write", raising(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
         add(tmp_path, 3)
     assert os.listdir(tmp_path) == []

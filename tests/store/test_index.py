@@ -37,6 +37,13 @@ def path_of(store: Store) -> Path:
     return Path(store.path, "uwf", "nodes.sqlite")
 
 
+def run(path: Path, *statements: str) -> None:
+    """Change the file as another program may."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
 def put(store: Store, *nodes: Node) -> None:
     put_nodes(store, nodes, signed(0))
 
@@ -89,20 +96,16 @@ def test_names_are_listed_with_all_that_there_are_now(
 def test_a_lost_row_is_noticed_before_a_node_is_said_to_be_nowhere(store: Store) -> None:
     put(store, *NOTES)
     assert NodeIndex(store).advise(NOWHERE).is_all
-    with closing(sqlite3.connect(path_of(store), isolation_level=None)) as connection:
-        connection.execute("DROP TRIGGER node_dropped")
-        connection.execute("DELETE FROM node")
+    run(path_of(store), "DROP TRIGGER node_dropped", "DELETE FROM node")
     assert likely(store, NOTES[0]) == (NODES_REF,)
 
 
 def test_a_ref_that_the_index_made_up_is_not_asked(store: Store) -> None:
     put(store, *NOTES)
     assert NodeIndex(store).advise(NOWHERE).is_all
-    with closing(sqlite3.connect(path_of(store), isolation_level=None)) as connection:
-        connection.execute("UPDATE source SET ref = 'refs/threads/../../config'")
+    run(path_of(store), "UPDATE source SET ref = 'refs/threads/../../config'")
     assert NodeIndex(store).advise(NOTES[0].hash) == Advice((), is_all=False)
-    with closing(sqlite3.connect(path_of(store), isolation_level=None)) as connection:
-        connection.execute("DELETE FROM source")
+    run(path_of(store), "DELETE FROM source")
     assert NodeIndex(store).advise(NOTES[0].hash) == Advice((), is_all=False)
 
 
@@ -181,13 +184,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def file(path: Path) -> IndexFile:
     return open_index(str(path))
-
-
-def run(path: Path, *statements: str) -> None:
-    """Change the file as another program may."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def test_a_node_that_another_process_found_elsewhere_is_not_dropped(file: IndexFile) -> None:

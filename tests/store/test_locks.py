@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.model.names import Oid
 from uwf_git.store import locks as ref_lock
@@ -82,20 +82,14 @@ def test_a_file_removed_just_before_it_was_locked_is_not_taken_for_the_lock(
 def test_a_file_system_without_locks_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    def refuse(_descriptor: int, _how: int) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", raising(OSError(code, os.strerror(code))))
     path = str(tmp_path / "lock")
     with pytest.raises(LockingUnsupported, match=path), hold_lock(path, wait=True):
         pytest.fail("there are no locks")
 
 
 def test_other_errors_of_flock_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_descriptor: int, _how: int) -> None:
-        raise OSError(errno.EIO, "input/output error")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.EIO, "input/output error")))
     with (
         pytest.raises(OSError, match="input/output"),
         hold_lock(str(tmp_path / "lock"), wait=True),
@@ -264,10 +258,7 @@ def test_a_lock_of_packed_refs_held_by_the_living_is_left_alone(tmp_path: Path) 
 def without_hard_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behave like a file system that has none."""
 
-    def refuse(*_paths: object) -> None:
-        raise OSError(errno.EPERM, "no hard links here")
-
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "no hard links here")))
 
 
 def test_without_hard_links_refs_are_moved_all_the_same(
@@ -283,10 +274,7 @@ def test_without_hard_links_refs_are_moved_all_the_same(
 
 
 def test_errors_of_the_system_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_paths: object) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.ENOSPC, "no space left on device")))
     with (
         pytest.raises(OSError, match="no space left"),
         hold_ref_lock(str(tmp_path), NAME, b"", durable=False),

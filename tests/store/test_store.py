@@ -138,9 +138,8 @@ def test_a_broken_head_is_refused_as_git_refuses_it(content: str, git: Git) -> N
     Path(store.path, "HEAD").write_text(content)
     with pytest.raises(subprocess.CalledProcessError, match="128"):
         git("--git-dir", store.path, "rev-parse", cwd=Path(store.path))
-    with refuses("broken-head", match="HEAD names no branch") as caught:
+    with refuses("broken-head", match="HEAD names no branch", status=5) as caught:
         open_store(store.path)
-    assert caught.value.exit_status == 5
     command = (caught.value.hint or "").partition(": ")[2]
     subprocess.run(["sh", "-c", command], check=True)
     assert open_store(store.path).path == store.path
@@ -325,9 +324,8 @@ def test_a_named_store_is_never_made_by_accident(tmp_path: Path, home: Path) -> 
 
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
 def test_without_a_home_there_is_no_default_store(tmp_path: Path, environ: dict[str, str]) -> None:
-    with refuses("no-home") as caught:
+    with refuses("no-home", status=2):
         find_store(None, str(tmp_path), environ, create=True)
-    assert caught.value.exit_status == 2
 
 
 @pytest.fixture
@@ -341,11 +339,10 @@ def test_enclosing_store_of_another_user_is_refused(
     project: Path, home: Path, somebody_else: None
 ) -> None:
     """Its config says which commands may run as agents."""
-    with refuses("foreign-repository") as caught:
+    with refuses("foreign-repository", status=1) as caught:
         found(None, project, home)
     assert str(project / ".git") in caught.value.message
     assert "--repo" in str(caught.value.hint)
-    assert caught.value.exit_status == 1
 
 
 def test_git_file_of_another_user_is_refused(

@@ -36,13 +36,8 @@ def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: S
     assert "Your turn as counter (step 1 of count-words" in shown
     assert "Count the words." in shown
     assert "one two three" in shown
-    me.answer("> ", "")
-    me.answer("this is needed", "many")
-    me.answer("type a whole number", "3")
-    me.answer("| ", "I counted")
-    me.answer("| ", "twice.")
-    me.answer("| ", ".")
-    me.answer("[Y/n] ", "")
+    me.answer_all("> ", "", "this is needed", "many", "type a whole number", "3")
+    me.answer_all("| ", "I counted", "| ", "twice.", "| ", ".", "[Y/n] ", "")
     status, _ = me.end()
 
     assert status == 0
@@ -54,10 +49,7 @@ def test_editor_is_opened_on_the_terminal(turn: Turn, person: Seat, tmp_path: Pa
     script = 'test -t 0 && test -t 1 && echo "Edited by hand." >>"$2"'
     editor = write_program(tmp_path / "editor", script)
     me = person(*step(turn), VISUAL=f"{editor} --wait")
-    me.answer("> ", "4")
-    me.answer("| ", "First.")
-    me.answer("| ", ":e")
-    me.answer("[Y/n] ", "")
+    me.answer_all("> ", "4", "| ", "First.", "| ", ":e", "[Y/n] ", "")
 
     assert me.end()[0] == 0
     assert newest(turn)["content"] == "First.Edited by hand."
@@ -65,13 +57,8 @@ def test_editor_is_opened_on_the_terminal(turn: Turn, person: Seat, tmp_path: Pa
 
 def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
-    me.answer("> ", "4")
-    me.answer("| ", "Four.")
-    me.answer("| ", ".")
-    me.answer("[Y/n] ", "n")
-    me.answer("[4] > ", "5")
-    me.answer("| ", ".")
-    me.answer("[Y/n] ", "y")
+    me.answer_all("> ", "4", "| ", "Four.", "| ", ".", "[Y/n] ", "n")
+    me.answer_all("[4] > ", "5", "| ", ".", "[Y/n] ", "y")
 
     assert me.end()[0] == 0
     told = newest(turn)
@@ -105,9 +92,7 @@ def test_terminal_that_is_closed_ends_the_question(
 
 def test_own_terminal_will_do_without_an_engine(turn: Turn, person: Seat) -> None:
     me = person(*ADAPTER, turn.thread)
-    me.answer("> ", "4")
-    me.answer("| ", ".")
-    me.answer("[Y/n] ", "")
+    me.answer_all("> ", "4", "| ", ".", "[Y/n] ", "")
     status, shown = me.end()
 
     assert status == 0
@@ -126,12 +111,9 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
         assert other.stderr is not None
         assert other.stderr.readline() == b"another agent is asking at this terminal; waiting\n"
         me.type("4\n")
-        me.answer("| ", ".")
-        me.answer("[Y/n] ", "")
+        me.answer_all("| ", ".", "[Y/n] ", "")
         # The step is taken, and the other one asks.
-        me.answer("Your answer as counter", "7")
-        me.answer("| ", ".")
-        me.answer("[Y/n] ", "")
+        me.answer_all("Your answer as counter", "7", "| ", ".", "[Y/n] ", "")
         told = json.loads(other.stdout.read()) if other.stdout else {}
 
     assert me.end()[0] == 0

@@ -97,10 +97,7 @@ def test_command_adds_fields_of_its_own(shell: Shell, tmp_path: Path) -> None:
     ],
 )
 def test_meta_that_cannot_be_read_is_a_failure(shell: Shell, command: str, problem: str) -> None:
-    ran = shell(command)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert f"error: the command's {problem}" in ran.err
+    shell(command).refused(1, f"error: the command's {problem}")
 
 
 def test_command_stands_where_the_engine_put_it_and_sees_the_thread(

@@ -15,7 +15,7 @@ from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, Served, odd, scripted
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.agentkit.llm import http_client
 from uwf_git.agentkit.llm.endpoint import Endpoint, extract, find_extractor, read_endpoint
@@ -24,7 +24,6 @@ from uwf_git.agentkit.llm.http_client import (
     HttpReply,
     NoReply,
     Proxy,
-    RetryPolicy,
     find_proxy,
     find_quota_wait_s,
     find_wait_s,
@@ -143,10 +142,7 @@ def test_a_file_of_certificates_that_is_not_there_is_reported() -> None:
 def test_a_name_that_leads_nowhere_is_reported(
     monkeypatch: pytest.MonkeyPatch, error: Exception, trouble: str, message: str
 ) -> None:
-    def read_run_state(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(socket, "getaddrinfo", read_run_state)
+    monkeypatch.setattr(socket, "getaddrinfo", raising(error))
     failure = refused("http://m.example/v1")
     assert (failure.trouble, failure.message[: len(message)]) == (trouble, message)
 
@@ -230,21 +226,20 @@ def test_another_kind_of_proxy_is_refused_without_its_password(value: str) -> No
 class Watched:
     """One post with retries: its waits, and its messages."""
 
-    def __init__(self, url: str, *, within_s: float = 600, most_tries: int = 5) -> None:
+    def __init__(self, url: str, *, within_s: float = 600) -> None:
         self.waits: list[float] = []
         self.said: list[str] = []
         self._within_s = within_s
         self._client = HttpClient(url, {})
-        self._retries = RetryPolicy(most_tries=most_tries, sleep=self.waits.append)
 
     def post(self) -> HttpReply:
         return post_with_retries(
             self._client,
             {},
             b"{}",
-            self._retries,
             deadline=time.monotonic() + self._within_s,
             say=self.said.append,
+            sleep=self.waits.append,
         )
 
 
@@ -289,10 +284,10 @@ def test_nothing_waits_beyond_the_deadline() -> None:
 def test_a_refused_connection_is_tried_again_and_then_reported() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-    watched = Watched(f"http://127.0.0.1:{port}/v1", most_tries=3)
+    watched = Watched(f"http://127.0.0.1:{port}/v1")
     with pytest.raises(NoReply, match="connection refused"):
         watched.post()
-    assert len(watched.waits) == 2
+    assert len(watched.waits) == 4
 
 
 NOW_S = 1_760_000_000.0

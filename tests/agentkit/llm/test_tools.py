@@ -13,6 +13,7 @@ import pytest
 from agentkit.conftest import MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import raising
 
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
 from uwf_git.agentkit.llm.tools import (
@@ -263,8 +264,6 @@ def call(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResul
 
 
 def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    def thread() -> Any:
-        raise StoreDamaged("node X is damaged")
-
+    thread = raising(StoreDamaged("node X is damaged"))
     box = build_toolbox(open_work_folder(str(tmp_path)), thread=thread, around=None)
     assert call(box, "fetch_thread", {}).text == "node X is damaged"

@@ -76,9 +76,7 @@ def events(turn: Turn) -> list[dict[str, Any]]:
 
 
 def test_answer_becomes_a_result(play: Play, turn: Turn) -> None:
-    ran = play(f"cat >&2; {FIELDS}")
-
-    assert ran.status == 0
+    ran = play(f"cat >&2; {FIELDS}").says(0, "# You are counter")
     assert json.loads(ran.out) == {
         "meta": {"words": 3},
         "content": "Three words.\n",
@@ -87,7 +85,6 @@ def test_answer_becomes_a_result(play: Play, turn: Turn) -> None:
         "rung": "front-matter",
     }
     assert (turn.place / "step/prompt.md").read_text() == ran.err
-    assert "# You are counter" in ran.err
     assert events(turn) == [
         {"type": "tool", "name": "sh"},
         {"type": "rung", "rung": "front-matter"},

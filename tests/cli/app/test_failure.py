@@ -13,6 +13,7 @@ import pytest
 from cli.program import Uwf
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import raising
 
 from uwf_git.cli.app.failure import _MEANT, describe_failure, last_words, tell, write_crash_log
 from uwf_git.cli.app.guard import READER_GONE, run_guarded
@@ -249,20 +250,11 @@ def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
         ("thread status", "`uwf thread show`"),
         ("thread cancel", "`uwf thread kill`"),
     ]:
-        ran = uwf(*typed.split())
-        assert ran.status == 2
-        assert f"did you mean {meant}?" in ran.err
+        uwf(*typed.split()).refused(2, f"did you mean {meant}?")
 
 
 def guarded(work: Callable[[], int], *, as_json: bool = False) -> int:
     return run_guarded(work, environ={}, as_json=lambda: as_json)
-
-
-def raising(error: BaseException) -> Callable[[], int]:
-    def work() -> int:
-        raise error
-
-    return work
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,9 @@ def test_file_that_cannot_be_read_is_refused_with_the_reason(
 ) -> None:
     (tmp_path / "file").touch()
 
-    with refuses("input-unreadable", match=reason) as refused:
+    with refuses("input-unreadable", match=reason, status=1) as refused:
         Input(f"{tmp_path}/{name}").read_bytes()
 
-    assert refused.value.exit_status == 1
     assert name in refused.value.message
 
 
@@ -158,10 +157,9 @@ def test_prompt_comes_from_words_a_file_or_standard_input(
     ],
 )
 def test_invalid_prompt_is_wrong_usage(text: str | None, file: Input | None, problem: str) -> None:
-    with refuses("no-prompt", match=problem) as refused:
+    with refuses("no-prompt", match=problem, status=2) as refused:
         read_prompt(text, file)
 
-    assert refused.value.exit_status == 2
     assert "--prompt-file FILE" in str(refused.value.hint)
 
 
@@ -292,13 +290,12 @@ def test_json_is_read_as_it_was_written(value: Any) -> None:
     ],
 )
 def test_invalid_json_is_refused_with_the_place(text: str, problem: str) -> None:
-    with refuses("not-json") as refused:
+    with refuses("not-json", status=2) as refused:
         parse_json_text(text, "the state")
 
     assert refused.value.message.startswith("the state is not JSON: ")
     assert problem in refused.value.message
     assert len(refused.value.message) < 200
-    assert refused.value.exit_status == 2
 
 
 def test_file_is_read_and_named_in_errors(tmp_path: Path) -> None:

@@ -22,8 +22,5 @@ def test_wrong_setting_is_refused_and_changes_nothing(uwf: Uwf) -> None:
         config = Path(f"{uwf.session.repo}/config")
         before = config.read_text()
 
-        ran = uwf("config", "set", *words)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert said in ran.err
+        uwf("config", "set", *words).refused(status, said)
         assert config.read_text() == before

@@ -186,9 +186,7 @@ def test_typed_port_that_is_taken_begins_nothing(
     before = sorted(uwf.place.iterdir())
 
     ran = uwf("plan", "run", "x", "--agent", agent, "--port", str(taken), *more)
-
-    assert ran.status == 1
-    assert f"127.0.0.1 port {taken}" in ran.err
+    ran.refused(1, f"127.0.0.1 port {taken}")
     assert sorted(uwf.place.iterdir()) == before
     assert uwf.json("thread", "list") == []
 
@@ -197,9 +195,7 @@ def test_typed_port_that_is_taken_resumes_nothing(uwf: Uwf, taken: int) -> None:
     task = start_task(uwf.session.repo or "", uwf.place)
     uwf.json("thread", "pause", task.task_id)
 
-    ran = uwf("plan", "resume", "--port", str(taken))
-
-    assert (ran.status, str(taken) in ran.err) == (1, True)
+    uwf("plan", "resume", "--port", str(taken)).says(1, str(taken))
     assert task.status == "paused"
 
 
@@ -253,8 +249,7 @@ def test_setting_of_the_store_is_checked_before_anything_begins(
     set_config(f"{uwf.session.repo}/config", f"uwf.plan.{name}", value)
 
     for verb in (("run", "x"), ("status",), ("plans",), ("clean",), ("plugin",)):
-        ran = uwf("plan", *verb)
-        assert (ran.status, f"uwf.plan.{name}" in ran.err) == (status, True)
+        uwf("plan", *verb).says(status, f"uwf.plan.{name}")
     assert list(uwf.place.iterdir()) == []
 
 

@@ -23,8 +23,7 @@ def test_task_is_planned_and_carried_out(uwf: Uwf) -> None:
     (log,) = (uwf.place / "docs/memory").iterdir()
     assert "2 of 2 plans completed" in log.read_text()
     assert (uwf.place / ".plugins/workflow/hooks/stop_hook").is_file()
-    refused = uwf("plan", "run", "more", "--agent", agent)
-    assert (refused.status, "plan files already" in refused.err) == (1, True)
+    uwf("plan", "run", "more", "--agent", agent).says(1, "plan files already")
     assert uwf("plan", "resume").status == 1
 
 
@@ -37,8 +36,7 @@ def test_used_up_tries_wait_and_resume_decides(uwf: Uwf) -> None:
     assert "缺少测试; write some" in ran.err
     assert uwf("plan", "run", "again", "--agent", agent).status == 1
     assert uwf("plan", "resume").status == 3
-    unheard = uwf("plan", "resume", "-m", "use make")
-    assert (unheard.status, "not given without --continue" in unheard.err) == (3, True)
+    uwf("plan", "resume", "-m", "use make").says(3, "not given without --continue")
     assert uwf("plan", "resume", "--continue", "--stop").status == 2
     assert uwf("plan", "resume", "--continue", "-m", "use make").status == 3
     stopped = uwf("plan", "resume", "--stop", "-m", "enough")
@@ -113,8 +111,7 @@ def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
     told = json.loads(ran.out)
     assert (told["phase"], told["currentPlan"], told["retryCount"]) == ("executing", "000-准备", 0)
     assert told["until"] == "2100-01-01T00:00:00+00:00"
-    resumed = uwf("plan", "resume", "--continue", "-m", "be quick")
-    assert (resumed.status, "no agent is told the hint" in resumed.err) == (0, True)
+    uwf("plan", "resume", "--continue", "-m", "be quick").says(0, "no agent is told the hint")
 
 
 def test_usage_limit_is_slept_through_if_asked(uwf: Uwf) -> None:
@@ -146,10 +143,8 @@ def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:
     agent = write_plan_agent(uwf.place, "executor crash")
     words = ("plan", "run", "x", "--agent", agent, "--verifier", "human", "--max-retries", "1")
 
-    ran = uwf(*words)
-    assert (ran.status, "uwf thread answer" in ran.err) == (3, True)
-    resumed = uwf("plan", "resume")
-    assert (resumed.status, "uwf thread answer" in resumed.err) == (3, True)
+    uwf(*words).says(3, "uwf thread answer")
+    uwf("plan", "resume").says(3, "uwf thread answer")
     thread = uwf.json("plan", "status")["thread"]
     verdict = {"verified": True, "checks": [], "issues": [], "suggestion": ""}
     uwf.json("thread", "answer", thread, "--meta", json.dumps(verdict))
@@ -172,6 +167,5 @@ def test_wrong_usage_begins_nothing(uwf: Uwf, words: tuple[str, ...]) -> None:
 
 def test_a_task_that_is_missing_is_asked_for_as_this_command_takes_it(uwf: Uwf) -> None:
     for words in ((), (" ",)):
-        ran = uwf("plan", "run", *words)
-        assert (ran.status, "`uwf plan run TASK`" in ran.err) == (2, True)
+        ran = uwf("plan", "run", *words).says(2, "`uwf plan run TASK`")
         assert "-p TEXT" not in ran.err

@@ -101,10 +101,7 @@ def test_notice_of_a_program_that_fails_is_no_success(uwf: Uwf, agent: str) -> N
     uwf.json("config", "set", "plan.agent", str(path))
     uwf.json("config", "set", "plan.maxRetries", "1")
 
-    ran = uwf("plan", "run", "做", "--port", "0")
-
-    assert ran.status == 3
-    assert "exit status 7" in ran.err
+    uwf("plan", "run", "做", "--port", "0").says(3, "exit status 7")
 
 
 def test_nobody_is_ended_if_the_grace_is_0_and_nobody_gets_a_hook_that_is_off(

@@ -39,9 +39,7 @@ def test_wide_table_is_not_cut(uwf: Uwf) -> None:
 def test_a_remote_is_forgotten_once(uwf: Uwf) -> None:
     uwf.json("remote", "add", "origin", "/x")
     assert uwf.json("remote", "remove", "origin") == {"name": "origin", "url": "/x"}
-    ran = uwf("remote", "remove", "origin")
-    assert (ran.status, ran.out) == (1, "")
-    assert "uwf remote add" in ran.err
+    uwf("remote", "remove", "origin").refused(1, "uwf remote add")
 
 
 def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
@@ -49,10 +47,8 @@ def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
     set_config(f"{uwf.session.repo}/config", "remote.origin.url", "/x")
     set_config(f"{uwf.session.repo}/config", "remote.origin.fetch", "+refs/*:refs/*")
     for words in (("thread", "step", thread), ("push",), ("fetch",)):
-        ran = uwf(*words)
-        assert (ran.status, ran.out) == (1, "")
+        ran = uwf(*words).refused(1, "`uwf remote repair`")
         assert ran.err.splitlines()[0].startswith("error: remote origin is a mirror: ")
-        assert "`uwf remote repair`" in ran.err
     assert uwf.json("thread", "show", thread)["depth"] == 0
     assert uwf.json("verify")["problems"] == []
     assert uwf("remote", "repair", "--format", "text").out == "repaired origin\n"
@@ -70,9 +66,7 @@ def test_a_clone_says_what_came(uwf: Uwf) -> None:
         f"created   refs/threads/{thread}",
         "created   refs/workflows/demo",
     ]
-    again = uwf("clone", hub, repo=None)
-    assert (again.status, again.out) == (1, "")
-    assert "exists already" in again.err
+    uwf("clone", hub, repo=None).refused(1, "exists already")
 
 
 def test_what_was_fetched_is_listed(uwf: Uwf) -> None:

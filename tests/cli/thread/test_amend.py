@@ -19,10 +19,7 @@ def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
         thread = uwf.begun()
         before = uwf.json("thread", "show", thread)["commit"]
 
-        ran = uwf("thread", "amend", thread, *words)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert said in ran.err
+        uwf("thread", "amend", thread, *words).refused(status, said)
         assert uwf.json("thread", "show", thread)["commit"] == before
 
 
@@ -54,9 +51,7 @@ def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
 
     for words in (["amend", thread, "--agent", "writer=nobody"], ["append", thread, more]):
         ran = uwf("thread", *words)
-
-        assert ran.status == 0
-        assert "note: agent command 'nobody' is not on the PATH, and is to play writer; " in ran.err
+        ran.says(0, "note: agent command 'nobody' is not on the PATH, and is to play writer; ")
 
 
 def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
@@ -83,11 +78,9 @@ def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(
 
     amended = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
     again = uwf("thread", "amend", thread, "--agent", f"{mine} -v")
-
+    again.refused(1, "a command for every role leaves checker")
     assert json.loads(amended.out)["agents"] == {"writer": f"{mine} -v"}
     assert "note: checker is left to its person or check" in amended.err
-    assert again.status == 1
-    assert "a command for every role leaves checker" in again.err
     uwf.json("thread", "step", thread)
     assert uwf.json("thread", "step", thread, "--agent", mine)["role"] == "checker"
 
@@ -97,9 +90,7 @@ def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
     head = uwf.json("thread", "step", thread)["head"]
 
     for option in (("--agent", "x"), ("--workdir", "/"), ("--trust",)):
-        ran = uwf("thread", "poke", thread, "--no-step", *option)
-        assert (ran.status, ran.out) == (2, "")
-        assert "--no-step takes none" in ran.err
+        uwf("thread", "poke", thread, "--no-step", *option).refused(2, "--no-step takes none")
 
     assert uwf.json("thread", "show", thread)["head"] == head
 
@@ -144,10 +135,7 @@ def test_wrong_usage_is_reported_and_change_nothing_append(
     monkeypatch.chdir(uwf.place)
     before = uwf.json("thread", "show", thread)["commit"]
 
-    ran = uwf("thread", "append", thread, *words)
-
-    assert (ran.status, ran.out) == (status, "")
-    assert said in ran.err
+    uwf("thread", "append", thread, *words).refused(status, said)
     assert uwf.json("thread", "show", thread)["commit"] == before
 
 
@@ -184,9 +172,6 @@ def test_invalid_patch_changes_nothing(uwf: Uwf) -> None:
         thread = uwf.begun()
         before = uwf.json("thread", "show", thread)
 
-        ran = uwf("thread", "patch", thread, *words)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert told in ran.err
+        ran = uwf("thread", "patch", thread, *words).refused(status, told)
         assert ran.err.startswith("error: ")
         assert uwf.json("thread", "show", thread) == before

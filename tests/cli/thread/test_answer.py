@@ -93,17 +93,14 @@ def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> Non
         (("--meta", "true"), 1, "meta: true is not of type 'object'"),
         (("--meta", '{"ok": 1}'), 1, "meta.ok: 1 is not of type 'boolean'"),
         (("--meta", GOOD, "--content", "\udcff"), 1, "the text is not UTF-8 text"),
-        (("--meta", GOOD, "-m", "\udcff"), 1, "the note is not UTF-8 text"),
+        (("--meta", GOOD, "-m", "\udcff"), 1, "the message is not UTF-8 text"),
         (("--meta", GOOD, "--head", "?"), 2, "?"),
         (("--meta", GOOD, "--head", "0000000000000"), 4, "moved on while this was under way"),
         (("--file", "/no/such"), 1, "/no/such cannot be read"),
     ]:
         thread = waiting(uwf)
 
-        ran = uwf("thread", "answer", thread, *words)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert told in ran.err
+        ran = uwf("thread", "answer", thread, *words).refused(status, told)
         assert len(ran.err.splitlines()) == 2
         assert events(uwf, thread, git)[0] == "wait"
 
@@ -122,9 +119,7 @@ def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, 
     thread = waiting(uwf)
 
     ran = uwf("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
-
-    assert ran.status == 1
-    assert told in ran.err
+    ran.refused(1, told)
     assert "agent" not in ran.err
 
 
@@ -137,10 +132,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Seat) ->
     assert "Do it." in shown
     assert "The last step, by writer" in shown
     assert "ok: true or false." in shown
-    me.answer("type yes or no", "y")
-    me.answer("| ", "I read it.")
-    me.answer("| ", ".")
-    me.answer("[Y/n] ", "")
+    me.answer_all("type yes or no", "y", "| ", "I read it.", "| ", ".", "[Y/n] ", "")
     status, shown = me.end()
 
     assert status == 0
@@ -163,9 +155,7 @@ def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Seat) -> None
 def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Seat) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)
-    me.answer("> ", "y")
-    me.answer("| ", "I read it.")
-    me.answer("| ", ".")
+    me.answer_all("> ", "y", "| ", "I read it.", "| ", ".")
     me.wait_for("[Y/n] ")
     uwf.json("thread", "answer", thread, "--meta", '{"ok": false}')
     me.type("\n")

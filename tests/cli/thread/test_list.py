@@ -85,14 +85,8 @@ def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:
 
 
 def test_name_is_answered_with_the_option_that_takes_it(uwf: Uwf) -> None:
-    ran = uwf("thread", "list", "develop")
-
-    assert ran.status == 2
-    assert "`uwf thread list --workflow develop`" in ran.err
+    uwf("thread", "list", "develop").refused(2, "`uwf thread list --workflow develop`")
 
 
 def test_newest_thread_of_an_empty_store_is_told_how_to_begin(uwf: Uwf) -> None:
-    ran = uwf("thread", "show", "@")
-
-    assert ran.status == 1
-    assert "`uwf run WORKFLOW -p '…'` begins one" in ran.err
+    uwf("thread", "show", "@").refused(1, "`uwf run WORKFLOW -p '…'` begins one")

@@ -99,9 +99,6 @@ def test_what_is_no_text_is_refused_by_each_verb_and_changes_nothing(uwf: Uwf) -
         ("retry", thread, "-m", BYTES),
         ("kill", thread, "-m", BYTES),
     ):
-        ran = uwf("thread", *words)
-
-        assert (ran.status, ran.out) == (1, ""), words
-        assert "is not UTF-8 text" in ran.err, words
+        uwf("thread", *words).refused(1, "is not UTF-8 text")
     assert [each["thread"] for each in uwf.json("thread", "list")] == [thread]
     assert uwf.json("thread", "show", thread) == before

@@ -18,8 +18,7 @@ def test_a_report_is_written_to_a_file(uwf: Uwf) -> None:
 
 def test_a_file_that_cannot_be_written_is_an_error(uwf: Uwf) -> None:
     ran = uwf("thread", "report", uwf.begun(), "-o", "nowhere/report.html")
-    assert ran.status == 1
-    assert "nowhere/report.html cannot be written" in ran.err
+    ran.refused(1, "nowhere/report.html cannot be written")
 
 
 def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
@@ -29,8 +28,6 @@ def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
     lose(open_store(str(uwf.session.repo)), commit)
 
     ran = uwf("thread", "report", thread)
-
-    assert ran.status == 5
+    ran.says(5, f"error: the report of thread {thread} is not whole: commit {commit}")
     assert "This thread is damaged." in ran.out
-    assert f"error: the report of thread {thread} is not whole: commit {commit}" in ran.err
     assert f"`uwf verify {thread}`" in ran.err

@@ -28,10 +28,7 @@ def listed(uwf: Uwf) -> list[str]:
 def test_thread_stays_unless_the_person_says_yes(
     answer: str, uwf: Uwf, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = asked(uwf, answer, monkeypatch, ended)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert f"{ended}  demo, killed, 0 steps\n" in ran.err
+    ran = asked(uwf, answer, monkeypatch, ended).refused(1, f"{ended}  demo, killed, 0 steps\n")
     assert "Remove this thread for good? [y/N] " in ran.err
     assert listed(uwf) == [ended]
 
@@ -43,9 +40,7 @@ def test_person_is_asked_once_for_all(
     uwf.json("thread", "kill", other)
 
     ran = asked(uwf, " Y \n", monkeypatch, ended, other)
-
-    assert ran.status == 0
-    assert "Remove these 2 threads for good? [y/N] " in ran.err
+    ran.says(0, "Remove these 2 threads for good? [y/N] ")
     assert listed(uwf) == []
 
 

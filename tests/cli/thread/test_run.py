@@ -20,9 +20,7 @@ def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
     document = json.loads(ran.out)
     assert (ran.status, document["stopped"], document["status"]) == (0, "paused", "paused")
     assert (document["role"], document["steps"]) == ("checker", 1)
-    refused = uwf("thread", "run", thread)
-    assert (refused.status, refused.out) == (1, "")
-    assert f"hint: `uwf thread resume {thread}` lets it go on" in refused.err
+    uwf("thread", "run", thread).refused(1, f"hint: `uwf thread resume {thread}` lets it go on")
 
 
 def test_killed_thread_is_reported_with_status_one(uwf: Uwf) -> None:
@@ -58,9 +56,7 @@ def test_agents_and_directory_of_the_run_reach_a_driver_in_the_background(uwf: U
 
 def test_role_of_a_background_run_is_checked_at_once(uwf: Uwf) -> None:
     ran = uwf("thread", "run", uwf.begun(), "--background", "--until", "reviewer")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "has no role reviewer" in ran.err
+    ran.refused(1, "has no role reviewer")
 
 
 @pytest.mark.parametrize(

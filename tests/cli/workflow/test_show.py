@@ -76,9 +76,7 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
 
     assert uwf("workflow", "show", "demo").err == f"note: workflow demo is the file {path}\n"
     assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
-    ran = uwf("run", "demo", "-p", "x")
-    assert ran.status == 1
-    assert "would run a command that is not trusted here: theirs" in ran.err
+    uwf("run", "demo", "-p", "x").refused(1, "would run a command that is not trusted here: theirs")
     trusted = uwf.json("agent", "trust", "--workflow", "demo")
     assert trusted == {"trusted": [{"command": "theirs"}]}
 
@@ -98,10 +96,7 @@ def test_broken_file_is_reported_with_every_problem(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     path = uwf.file("name: demo\nroles: {a: {systemPromt: x}}\n", name=".workflows/demo.yaml")
 
-    ran = uwf("thread", "start", "demo", "-p", "x")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert f"  {path}:2: roles.a.systemPromt: " in ran.err
+    ran = uwf("thread", "start", "demo", "-p", "x").refused(1, f"  {path}:2: roles.a.systemPromt: ")
     assert f"hint: `uwf workflow validate {path}` checks it again" in ran.err
     assert uwf.json("workflow", "list")[0]["name"] == "demo"
 

@@ -239,7 +239,7 @@ def test_program_that_had_told_of_its_stop_is_ended_by_the_next_driver(world: Wo
     at = begin(world, f"{told}{LEAVES}{BEGUN}{HANG}", workflow=workflow)
     at.lose_engine()
 
-    with StopWatch(DEFAULTS._replace(stop_grace_s=0.1), port=0) as watch:
+    with StopWatch(DEFAULTS._replace(stop_grace_ms=100), port=0) as watch:
         world.step(at.thread, watch.attend(agent_player(None), lambda: "executing", None))
 
     assert at.snapshot().get_head_node().payload["meta"] == {"text": "left"}

@@ -309,7 +309,7 @@ def test_engine_killed_while_the_agent_runs_costs_no_second_run(
 
 
 def finish(world: World, thread: ThreadId) -> None:
-    """Let the orphaned agent finish."""
+    """Let the agent finish."""
     (world.place / "go").touch()
     run = Path(world.store.local_path("run", thread))
     wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
@@ -379,9 +379,7 @@ def test_work_that_was_finished_after_the_engine_died_is_taken(
     world: World, slow: ThreadId
 ) -> None:
     kill_while_agent_runs(world, slow)
-    (world.place / "go").touch()
-    run = Path(world.store.local_path("run", slow))
-    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
+    finish(world, slow)
 
     assert step(world, slow).depth == 1
     assert runs(world) == 1
@@ -397,9 +395,7 @@ def overtaken(world: World, slow: ThreadId) -> ThreadId:
     assert refs.delete(ref, seen=elsewhere)
     assert refs.create(ref, start)
     kill_while_agent_runs(world, slow)
-    (world.place / "go").touch()
-    run = Path(world.store.local_path("run", slow))
-    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
+    finish(world, slow)
     # Somebody pushes the same thread into this store, one step further.
     assert refs.advance(ref, seen=start, to=elsewhere)
     return slow
@@ -439,10 +435,8 @@ def test_engine_killed_before_the_commit_costs_no_second_run(world: World, slow:
     # Git holds the ref: the engine has the result, has written it, and cannot move on.
     lock = Path(world.store.path, "refs", "threads", f"{slow}.lock")
     lock.touch()
-    (world.place / "go").touch()
     engine = world.process("thread", "step", slow)
-    run = Path(world.store.local_path("run", slow))
-    wait_until(lambda: list(run.glob("*/exit")), "the agent never ended")
+    finish(world, slow)
     markers = Path(world.store.local_path("ref-locks"))
     wait_until(lambda: list(markers.glob(f"*{slow}")), "the engine never came to the ref")
     kill_engine(engine)

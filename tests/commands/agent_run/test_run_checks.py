@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from commands.at_work import newest_attempt
 from commands.world import World
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,28 +58,15 @@ def failure(world: World, thread: ThreadId) -> TurnFailed:
     return failed.value
 
 
-def attempt_of(world: World, thread: ThreadId) -> dict[str, object]:
-    snapshot = world.snapshot(thread)
-    name = snapshot.get_present().last_attempt
-    assert name is not None
-    payload: dict[str, object] = snapshot.get_node(name).payload
-    return payload
-
-
-def text_of(world: World, thread: ThreadId, name: str, payload: dict[str, object]) -> str:
-    reference = payload[name]
-    assert isinstance(reference, dict)
-    return str(world.snapshot(thread).get_node(reference["$ref"]).payload)
-
-
 @pytest.mark.parametrize("file", [CHECKED, FLOW], ids=["graph", "flow"])
 def test_answer_is_recorded_if_every_check_succeeds(world: World, file: str) -> None:
     thread = begin(world, "sh -c 'cp \"$UWF_REPLY\" seen; echo fine'", "test -f seen", file=file)
     assert run(world, thread) == "a text"
     seen = json.loads((world.place / "seen").read_text())
     assert seen == {"role": "writer", "meta": {"text": "words"}, "content": "a text"}
-    step = world.snapshot(thread).get_head_node().payload
-    assert "fine\n\n$ test -f seen\n" in text_of(world, thread, "stderr", step)
+    snapshot = world.snapshot(thread)
+    log = snapshot.get_node(snapshot.get_head_node().payload["stderr"]["$ref"]).payload
+    assert "fine\n\n$ test -f seen\n" in log
     world.assert_whole()
 
 
@@ -88,13 +76,12 @@ def test_check_that_fails_fails_the_attempt_with_its_last_line(world: World, fil
     thread = begin(world, *checks, agent=f"echo thinking >&2; {ANSWER}", file=file)
     failed = failure(world, thread)
     assert (failed.facts["kind"], failed.facts["status"]) == ("check", "failed")
-    attempt = attempt_of(world, thread)
+    attempt = newest_attempt(world, thread)
     assert attempt["error"] == {"kind": "check", "message": "three"}
     assert attempt["exitCode"] == 9
-    log = text_of(world, thread, "stderr", attempt)
-    assert log.startswith("thinking\n\n$ true\n\n$ sh -c")
-    assert log.endswith("\none\ntwo\nthree\n")
-    assert '"text": "words"' in text_of(world, thread, "content", attempt)
+    assert attempt["stderr"].startswith("thinking\n\n$ true\n\n$ sh -c")
+    assert attempt["stderr"].endswith("\none\ntwo\nthree\n")
+    assert '"text": "words"' in attempt["content"]
     assert attempt["usage"] == {"tokens": 7}
     assert not (world.place / "never").exists()
     world.assert_whole()
@@ -153,9 +140,9 @@ def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     world.caller = world.caller._replace(environ=environ)
     thread = begin(world, "sh -c 'echo $API_TOKEN; exit 1'")
     failure(world, thread)
-    attempt = attempt_of(world, thread)
+    attempt = newest_attempt(world, thread)
     assert "very-secret" not in json.dumps(attempt)
-    assert "very-secret" not in text_of(world, thread, "stderr", attempt)
+    assert "very-secret" not in attempt["stderr"]
 
 
 KEY = "sk-ant-0123456789"

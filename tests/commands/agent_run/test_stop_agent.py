@@ -54,6 +54,11 @@ def timed_pause(at: AtWork, reason: str = "it went astray") -> None:
     assert paused.status == "paused"
 
 
+def stopped(why: str) -> dict[str, str]:
+    """Return the error of an attempt that was ended, by its reason."""
+    return {"kind": "interrupted", "message": f"it was stopped: {why}"}
+
+
 @pytest.mark.parametrize(
     "script",
     [OBEDIENT, STUBBORN, FLOODING, SILENT, FORKING],
@@ -70,10 +75,7 @@ def test_pause_ends_the_agent_and_keeps_its_output(script: str, world: World) ->
     assert "uwf thread resume" in told
     assert at.snapshot().record.status == "paused"
     attempt = at.attempt()
-    assert attempt["error"] == {
-        "kind": "interrupted",
-        "message": "it was stopped: it went astray",
-    }
+    assert attempt["error"] == stopped("it went astray")
     if script != SILENT:
         assert str(attempt["content"]).startswith("half\n")
     if script in {OBEDIENT, STUBBORN}:
@@ -94,10 +96,7 @@ def test_agent_is_ended_with_its_thread(script: str, world: World) -> None:
     at.finish()
     snapshot = at.snapshot()
     assert (snapshot.record.status, snapshot.record.event) == ("killed", "kill")
-    assert at.attempt()["error"] == {
-        "kind": "interrupted",
-        "message": "it was stopped: the issue was closed",
-    }
+    assert at.attempt()["error"] == stopped("the issue was closed")
     assert not os.path.exists(world.store.local_path("run", at.thread))
     assert not os.path.exists(world.store.local_path("locks", at.thread))
     at.check_whole()
@@ -175,10 +174,7 @@ def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_n
     _out, err = step.communicate(timeout=60)
     assert step.returncode == 130, err
     attempt = at.attempt()
-    assert attempt["error"] == {
-        "kind": "interrupted",
-        "message": "it was stopped: it went astray",
-    }
+    assert attempt["error"] == stopped("it went astray")
     assert (attempt["content"], attempt["stderr"]) == ("half\n", "thinking\n")
     assert at.snapshot().record.status == "ready"
     at.check_whole()
@@ -301,4 +297,4 @@ def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(
     assert at.living() == []
     at.finish()
     assert [at.snapshot().record.event, at.snapshot().record.status] == ["attempt", "paused"]
-    assert at.attempt()["error"] == {"kind": "interrupted", "message": f"it was stopped: {told}"}
+    assert at.attempt()["error"] == stopped(told)

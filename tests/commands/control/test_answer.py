@@ -51,6 +51,13 @@ def waiting(world: World) -> ThreadId:
     return thread
 
 
+def refused(world: World, thread: ThreadId, match: str) -> str:
+    """Answer a thread that does not wait for it; return the hint."""
+    with pytest.raises(WrongStatus, match=match) as caught:
+        world.answer(thread, GOOD)
+    return caught.value.hint or ""
+
+
 def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     thread = waiting(world)
     since = world.snapshot(thread).commit.time_s * 1000
@@ -117,15 +124,11 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
     thread = waiting(world)
     world.pause(thread)
-    with pytest.raises(WrongStatus, match="is paused") as caught:
-        world.answer(thread, GOOD)
-    assert f"`uwf thread resume {thread}`" in (caught.value.hint or "")
+    assert f"`uwf thread resume {thread}`" in refused(world, thread, "is paused")
 
     world.resume(thread)
     world.answer(thread, GOOD)
-    with pytest.raises(WrongStatus, match="is at its end") as caught:
-        world.answer(thread, GOOD)
-    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
+    assert f"`uwf thread step {thread}`" in refused(world, thread, "is at its end")
 
     world.kill(thread)
     with pytest.raises(ThreadNotActive):
@@ -139,18 +142,16 @@ def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None
     for thread in (alone, asks):
         world.step(thread, says({}))
         world.step(thread, says({}))
-    with pytest.raises(WrongStatus, match="is split, and waits for no answer"):
-        world.answer(alone, GOOD)
+    refused(world, alone, "is split, and waits for no answer")
     for _ in range(2):
         world.step(asks, says({}))
     split = world.snapshot(asks).get_present().split
     assert split is not None
     branch = split.children[1].thread
 
-    with pytest.raises(WrongStatus, match=f"its branch {branch} waits for an answer") as caught:
-        world.answer(asks, GOOD)
+    hint = refused(world, asks, f"its branch {branch} waits for an answer")
 
-    assert caught.value.hint == f"`uwf thread answer {branch}` asks"
+    assert hint == f"`uwf thread answer {branch}` asks"
 
 
 def test_role_that_a_workflow_plays_is_answered_by_nobody(world: World) -> None:
@@ -164,28 +165,19 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
     thread = world.begun()
     until = 4_000_000_000_000
     world.fail(thread, fails("limit", left=StepFiles(reset_at=until)))
-    with pytest.raises(WrongStatus, match="waits until 2096") as caught:
-        world.answer(thread, GOOD)
-    assert "uwf thread resume" in (caught.value.hint or "")
+    assert "uwf thread resume" in refused(world, thread, "waits until 2096")
 
     world.resume(thread)
     world.fail(thread)
-    with pytest.raises(WrongStatus, match="has failed") as caught:
-        world.answer(thread, GOOD)
-    assert "uwf thread retry" in (caught.value.hint or "")
+    assert "uwf thread retry" in refused(world, thread, "has failed")
 
 
 def test_thread_at_its_limit_is_not_answered(world: World) -> None:
-    world.put()
     thread = waiting(world)
-    limit(world, thread, {"maxSteps": 1})
+    amend(world, thread, Amendment(limits={"maxSteps": 1}))
 
     with pytest.raises(LimitReached):
         world.answer(thread, GOOD)
-
-
-def limit(world: World, thread: ThreadId, limits: dict[str, Any]) -> None:
-    amend(world, thread, Amendment(limits=limits))
 
 
 def amend(world: World, thread: ThreadId, amendment: Amendment, *nodes: Node) -> None:
@@ -208,8 +200,7 @@ def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> 
     thread = waiting(world)
     exchange(world, thread, DEMO.replace("checker", "other"))
 
-    with pytest.raises(WrongStatus, match="checker, which its workflow no longer has"):
-        world.answer(thread, GOOD)
+    refused(world, thread, "checker, which its workflow no longer has")
     shown = show_thread(world.store, thread)["question"]
     assert (shown["role"], "fields" in shown) == ("checker", False)
     assert list_thread_rows(world.store, ListRequest())[0]["question"] == ""
@@ -299,9 +290,8 @@ def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> N
     world.put()
     thread = world.begin(StartRequest("demo", "Do it."))
 
-    with pytest.raises(WrongStatus, match="no agent is bound to writer") as caught:
-        world.answer(thread, GOOD)
-    assert f"`uwf thread step {thread} --agent writer=human`" in (caught.value.hint or "")
+    hint = refused(world, thread, "no agent is bound to writer")
+    assert f"`uwf thread step {thread} --agent writer=human`" in hint
 
     # As $UWF_AGENT says it.
     question = read_question(world.store, world.caller, thread, default="human")
@@ -313,11 +303,10 @@ def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> N
 def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> None:
     thread = world.begun()
 
-    with pytest.raises(WrongStatus, match="the turn of writer, which an agent plays") as caught:
-        world.answer(thread, GOOD)
+    hint = refused(world, thread, "the turn of writer, which an agent plays")
 
-    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
-    assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
+    assert f"`uwf thread step {thread}`" in hint
+    assert f"`uwf thread amend {thread} --agent writer=human`" in hint
 
 
 def context(**replaced: Any) -> AgentContext:

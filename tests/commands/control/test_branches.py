@@ -1,12 +1,11 @@
 """Steering threads that have split: a pause, a kill and limits reach all branches below."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from commands.turns import branches, drive, log, script
-from commands.world import World, fails
+from commands.world import Git, World, fails
 from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
@@ -352,7 +351,7 @@ def test_a_retry_of_a_thread_without_failed_branches_is_refused(world: World) ->
 
 @pytest.mark.parametrize("verb", ["run", "step"])
 def test_ctrl_c_stops_every_agent_and_records_each_attempt(
-    world: World, git: Callable[..., str], verb: str
+    world: World, git: Git, verb: str
 ) -> None:
     thread, leaves = grown(world)
     agent = world.program("exec sleep 60")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from commands.forging import messages
-from commands.sharing import Site, hub, sites
+from commands.sharing import Sites, hub, sites
 from commands.world import World, content_player, fails
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -160,7 +160,7 @@ VERBS: dict[str, Callable[[World, ThreadId], object]] = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_verb_goes_on_from_what_git_fetched(
-    verb: str, sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
+    verb: str, sites: Sites, git: Callable[..., str]
 ) -> None:
     here, there, thread = sites
     there.step(thread)

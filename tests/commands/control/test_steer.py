@@ -1,19 +1,16 @@
 """Steering is recorded at once, also during a step; the step that ends later comes after it."""
 
-from collections.abc import Callable
-
 import pytest
 from commands.at_work import BEGUN, RESULT, AtWork, begin, wait_until_gone
 from commands.crowd import at_once
-from commands.sharing import Site
-from commands.world import World, content_player, fails, replied
+from commands.sharing import Sites
+from commands.world import Git, World, content_player, fails, replied
 
 from uwf_git.commands.control.answer import steer_thread
 from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
-from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import NewCommit, Snapshot, list_preserved
 
@@ -123,7 +120,7 @@ def test_thread_that_moves_on_each_time_is_given_up(
     assert len(set(tries)) == 2
 
 
-def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Callable[..., str]) -> None:
+def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Git) -> None:
     thread = world.begun()
 
     world.pause(thread, reason="wait\n\nUwf-Status: ready\n")
@@ -197,7 +194,7 @@ def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: 
 
 
 def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
-    sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
+    sites: Sites, git: Git
 ) -> None:
     site, other, thread = sites
 
@@ -214,9 +211,7 @@ def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
     site.world.assert_whole()
 
 
-def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_pause_that_is_fetched_while_an_agent_runs_comes_first(sites: Sites) -> None:
     site, other, thread = sites
 
     def play(turn: Turn) -> Played:
@@ -236,9 +231,7 @@ def test_pause_that_is_fetched_while_an_agent_runs_comes_first(
     assert site.world.events(thread) == ["start", "step", "pause", "step"]
 
 
-def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
+def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(sites: Sites) -> None:
     site, other, thread = sites
 
     def play(turn: Turn) -> Played:

@@ -14,6 +14,7 @@ from commands.world import World, fails, says
 from store.small_packs import lose
 
 from uwf_git.commands.commit_events import EventOptions, EventReader, announce_events
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.journal import (
     EventsRequest,
     EventStream,
@@ -98,10 +99,6 @@ def test_turn_that_was_steered_meanwhile_entered_where_it_began(
 
 
 def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -> None:
-    from uwf_git.commands.control.answer import (  # noqa: PLC0415 (for this test alone)
-        PersonAnswer,
-    )
-
     asked = world.start("human", workflow="demo")
     world.step(asked)
     wait = told(world, asked)
@@ -195,10 +192,7 @@ def test_key_is_masked(world: World, heard: Heard) -> None:
 
 @pytest.mark.parametrize("command", ["/nowhere/listener", "'unclosed"])
 def test_listener_that_cannot_be_run_is_one_line(world: World, command: str) -> None:
-    set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", command)
-    listener = describe_command("uwf.onEvent", command)
-    trust_agents(world.store, [listener], world.store.path)
-    world.reopen()
+    listen(world, command)
     world.step(world.begun())
 
     problem = announce(world) or ""

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import pytest
 from commands.turns import begin_turn, count_reads
-from commands.world import World, content_player, says
+from commands.world import Git, World, content_player, says
 from dulwich.objects import Blob, Commit, ObjectID
 from store.small_packs import lose
 
@@ -279,8 +279,11 @@ def troubles() -> list[StoreDamaged]:
     return []
 
 
+Follow = Callable[..., EventStream]
+
+
 @pytest.fixture
-def follow_stream(world: World, troubles: list[StoreDamaged]) -> Callable[..., EventStream]:
+def follow_stream(world: World, troubles: list[StoreDamaged]) -> Follow:
     """Return a stream on a store of its own, as in another process."""
 
     def make(since: str | None = None, **asked: Any) -> EventStream:
@@ -301,7 +304,7 @@ def words(events: EventStream) -> list[str]:
 
 
 def test_what_transitions_share_is_read_once(
-    world: World, follow_stream: Callable[..., EventStream], monkeypatch: pytest.MonkeyPatch
+    world: World, follow_stream: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thread = world.begun()
     for _ in range(6):
@@ -321,7 +324,7 @@ def test_what_transitions_share_is_read_once(
 
 
 def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
-    world: World, follow_stream: Callable[..., EventStream]
+    world: World, follow_stream: Follow
 ) -> None:
     first = world.begun()
     world.step(first)
@@ -343,9 +346,7 @@ def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
         assert ids(follow_stream(event)) == seen[place + 1 :]
 
 
-def test_from_now_begins_with_the_open_turns_stream(
-    world: World, follow_stream: Callable[..., EventStream]
-) -> None:
+def test_from_now_begins_with_the_open_turns_stream(world: World, follow_stream: Follow) -> None:
     thread = world.begun()
     base = begin_turn(world, thread)
     earlier = follow_stream(from_now=True)
@@ -359,7 +360,7 @@ def test_from_now_begins_with_the_open_turns_stream(
 
 
 def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
-    world: World, follow_stream: Callable[..., EventStream]
+    world: World, follow_stream: Follow
 ) -> None:
     thread = world.begun()
     base = world.tip(thread)
@@ -372,9 +373,7 @@ def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
 
 
 @pytest.mark.parametrize("word", ["-exit", "-enter", "", "-start"])
-def test_unknown_event_is_refused(
-    world: World, follow_stream: Callable[..., EventStream], word: str
-) -> None:
+def test_unknown_event_is_refused(world: World, follow_stream: Follow, word: str) -> None:
     thread = world.begun()
     for commit in ("0" * 40, world.store.refs.find("refs/workflows/demo")):
         with pytest.raises(NoSuchEvent):
@@ -385,7 +384,7 @@ def test_unknown_event_is_refused(
 
 
 def test_removed_thread_leaves_silence(
-    world: World, follow_stream: Callable[..., EventStream], troubles: list[StoreDamaged]
+    world: World, follow_stream: Follow, troubles: list[StoreDamaged]
 ) -> None:
     gone, stays = world.begun(), world.start()
     reader = follow_stream()
@@ -403,7 +402,7 @@ def test_removed_thread_leaves_silence(
 
 
 def test_damage_in_one_thread_is_reported_and_the_others_are_read(
-    world: World, follow_stream: Callable[..., EventStream], troubles: list[StoreDamaged]
+    world: World, follow_stream: Follow, troubles: list[StoreDamaged]
 ) -> None:
     broken, whole = world.begun(), world.start()
     reader = follow_stream()
@@ -469,7 +468,7 @@ def check_whole(world: World, threads: list[ThreadId], events: list[dict[str, An
 
 
 def test_nothing_is_missed_or_doubled_while_twenty_threads_run(
-    world: World, follow_stream: Callable[..., EventStream], git: Callable[..., str]
+    world: World, follow_stream: Follow, git: Git
 ) -> None:
     world.put()
     reader = follow_stream()
@@ -501,7 +500,7 @@ def test_nothing_is_missed_or_doubled_while_twenty_threads_run(
 
 
 def test_nothing_is_missed_while_git_packs_everything(
-    world: World, follow_stream: Callable[..., EventStream], git: Callable[..., str]
+    world: World, follow_stream: Follow, git: Git
 ) -> None:
     world.put()
     reader = follow_stream()

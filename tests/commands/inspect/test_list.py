@@ -10,9 +10,9 @@ import pytest
 from commands.forging import tip_of
 from commands.inspect.test_context import branch_of
 from commands.inspect.test_show import split_of
-from commands.sharing import Site
+from commands.sharing import Sites
 from commands.turns import begin_turn, count_reads, script
-from commands.world import DEMO, World
+from commands.world import DEMO, Git, World
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
@@ -34,8 +34,6 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
 from uwf_git.store.threads.local_files import lock_drive, lock_thread
-
-Git = Callable[..., str]
 
 Damage = Callable[[Path, str, Git], None]
 
@@ -244,7 +242,7 @@ def test_thread_at_work_is_running_and_no_longer_ready(world: World) -> None:
     assert listed(world, statuses=frozenset({"running"})) == []
 
 
-def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadId]) -> None:
+def test_diverged_thread_is_listed_and_shown_so(sites: Sites) -> None:
     site, other, thread = sites
     fresh = site.world.start()
     site.step(thread)

@@ -1,17 +1,15 @@
 """How often a step failed before it succeeded, as its thread's commits tell."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.inspect.test_context import NESTED
-from commands.inspect.test_show import fork
 from commands.step.test_record_turn import CHECKS, drive
 from commands.step.test_step_thread import begun as begin_nested
 from commands.turns import script
-from commands.world import World, fails, read_thread, says
+from commands.world import Git, World, fails, read_thread, says
 from store.small_packs import loosen, lose
 from web.stories import KEY, SECRET
 
@@ -46,11 +44,6 @@ from uwf_git.store.threads.history import (
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
 
-def timeless(told: str) -> str:
-    """Return the Markdown without times, which differ at each call."""
-    return re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", told)
-
-
 def test_thread_is_shown_from_task_to_end(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
@@ -63,7 +56,8 @@ def test_thread_is_shown_from_task_to_end(world: World) -> None:
         node.hash for node in world.snapshot(thread).walk_chain() if "prev" in node.payload
     ][::-1]
 
-    told = timeless(read_thread(world.store, thread))
+    # Times differ at each call.
+    told = re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", read_thread(world.store, thread))
 
     assert told == (
         "# Do it.\n\n"
@@ -173,16 +167,6 @@ def test_thread_is_shown_up_to_the_damage(world: World) -> None:
         next(pieces)
 
 
-def headings(world: World, thread: str, **asked: int) -> list[str]:
-    """Return the headings of a thread's events."""
-    told = read_thread(world.store, thread, **asked)
-    return [line for line in told.splitlines() if line.startswith("## ")]
-
-
-def diffed(world: World, one: str, other: str) -> dict[str, Any]:
-    return diff_threads(world.store, one, other)
-
-
 @pytest.fixture
 def both(world: World) -> tuple[ThreadId, ThreadId]:
     """Return a thread of three steps, and a fork at its first with other steps."""
@@ -190,13 +174,13 @@ def both(world: World) -> tuple[ThreadId, ThreadId]:
     world.step(thread, says({"text": "a"}))
     world.step(thread, says({"ok": False, "why": ["x", "y"]}, "No.\nToo long.\n", state={"n": 1}))
     world.step(thread, says({"text": "b"}, "Shorter."))
-    forked = fork(world, thread, "1")
+    forked = world.fork(thread, "1")
     world.step(forked, says({"ok": True, "why": ["y"]}, "Yes.\nToo long.\n", state={"n": 2}))
     return thread, forked
 
 
 def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId, ThreadId]) -> None:
-    steps = diffed(world, both[1], both[0])["steps"]
+    steps = diff_threads(world.store, both[1], both[0])["steps"]
 
     assert [step["in"] for step in steps] == ["both", "b"]
     assert steps[0]["meta"][1] == {"kind": "added", "path": "why[0]", "after": "x"}
@@ -267,7 +251,7 @@ def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread
 
 
 def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
-    forked = fork(world, thread, at="1")
+    forked = world.fork(thread, at="1")
     world.poke(forked)
     world.step(forked, says({"text": "a new needle"}))
 
@@ -278,7 +262,7 @@ def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -
 
 
 def test_damaged_thread_is_one_row_and_the_others_are_searched(
-    world: World, thread: ThreadId, git: Callable[..., str]
+    world: World, thread: ThreadId, git: Git
 ) -> None:
     spoiled = world.start(prompt="a spoiled needle")
     world.step(spoiled, says({"text": "y"}, "only here"))
@@ -330,17 +314,12 @@ def test_read_tells_branches_between_their_split_and_their_join(world: World) ->
         "3. closer: bye",
         "Completed after 3 steps",
     ]
-    assert headings_branches(world, branch_of_ended(world, thread, 1)) == [
+    row = show_thread(world.store, thread, full=True)["steps"][1]["branches"][1]
+    assert headings_branches(world, row["thread"]) == [
         "1. builder: built",
         "2. tester: passed",
         "Completed after 2 steps",
     ]
-
-
-def branch_of_ended(world: World, thread: ThreadId, number: int) -> ThreadId:
-    row = show_thread(world.store, thread, full=True)["steps"][1]["branches"][number]
-    found: ThreadId = row["thread"]
-    return found
 
 
 def found(world: World, pattern: str) -> list[tuple[Any, Any]]:
@@ -437,14 +416,10 @@ def amended(world: World, thread: ThreadId) -> Snapshot:
 MASK = make_mask({"DEPLOY_PASSWORD": SECRET})
 
 
-def plain(text: str) -> str:
-    return text
-
-
 def test_a_text_is_cut_between_characters() -> None:
     whole = {"text": "äöü", "bytes": 6, "isCut": False, "command": "git x"}
-    assert cut_text("äöü", plain, "git x", most=6) == whole
-    cut = cut_text("äöü", plain, "git x", most=5)
+    assert cut_text("äöü", str, "git x", most=6) == whole
+    cut = cut_text("äöü", str, "git x", most=5)
     assert cut == {"text": "äö", "bytes": 6, "isCut": True, "command": "git x"}
 
 

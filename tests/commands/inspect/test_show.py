@@ -132,10 +132,6 @@ def thread(world: World) -> ThreadId:
     return thread
 
 
-def fork(world: World, thread: str, at: str | None = None) -> ThreadId:
-    return world.fork(thread, at)
-
-
 def parted(world: World, one: ThreadId, other: ThreadId) -> tuple[list[str], list[str], int]:
     """Return the roles of the steps that only each has, and the number of common steps."""
     found = part_chains(world.snapshot(one), world.snapshot(other))
@@ -151,7 +147,7 @@ def shared(world: World, one: ThreadId, other: ThreadId) -> Oid | None:
 
 
 def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: ThreadId) -> None:
-    forked = fork(world, thread, "1")
+    forked = world.fork(thread, "1")
     point = world.snapshot(forked).commit.parents[0]
     world.step(forked)
 
@@ -161,7 +157,7 @@ def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: Thre
 
 
 def test_step_that_was_taken_again_is_no_common_one(world: World, thread: ThreadId) -> None:
-    forked = fork(world, thread)
+    forked = world.fork(thread)
     point = world.tip(thread)
     world.poke(forked)
     world.step(forked, says({"text": "better"}))

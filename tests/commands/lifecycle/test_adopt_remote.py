@@ -1,10 +1,9 @@
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from commands.killed import copy_of
-from commands.sharing import Site
-from commands.world import World
+from commands.sharing import Site, Sites
+from commands.world import Git, World
 from refusing import is_refused
 from store.killing import dies_at, moments_of
 
@@ -12,8 +11,6 @@ from uwf_git.commands.remove import adopt_remote_history
 from uwf_git.commands.start import Forked, ForkRequest, fork_thread
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.threads.local_files import has_lock_file, lock_thread
-
-Sites = tuple[Site, Site, ThreadId]
 
 
 def part(sites: Sites, *, ended: bool = False) -> tuple[Oid, Oid]:
@@ -41,6 +38,15 @@ def fork(site: Site, thread: ThreadId, at: str | None = None) -> Forked:
     return fork_thread(site.world.store, site.world.caller, request, thread=new)
 
 
+def assert_agree(site: Site, other: Site) -> None:
+    """Check that nothing parts the two any more."""
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert other.fetch().failure() is None
+    assert other.refs("threads", "archive") == site.refs("threads", "archive")
+    site.world.assert_whole()
+
+
 def test_fork_keeps_what_is_here_and_the_thread_goes_on_as_it_is_there(sites: Sites) -> None:
     site, other, thread = sites
     here, there = part(sites)
@@ -50,11 +56,7 @@ def test_fork_keeps_what_is_here_and_the_thread_goes_on_as_it_is_there(sites: Si
     assert forked.follows == "origin"
     assert forked.at == here
     assert site.find(f"threads/{thread}") == there
-    assert site.fetch().failure() is None
-    assert site.push().failure() is None
-    assert other.fetch().failure() is None
-    assert other.refs("threads") == site.refs("threads")
-    site.world.assert_whole()
+    assert_agree(site, other)
 
 
 def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
@@ -69,7 +71,7 @@ def test_thread_that_has_ended_there_ends_here(sites: Sites) -> None:
 
 
 def test_thread_that_has_ended_on_both_sides_has_the_end_that_it_has_there(
-    sites: Sites, git: Callable[..., str]
+    sites: Sites, git: Git
 ) -> None:
     site, other, thread = sites
     other.end(thread)
@@ -86,11 +88,7 @@ def test_thread_that_has_ended_on_both_sides_has_the_end_that_it_has_there(
     assert site.find(f"archive/{thread}") == there
     assert site.find(f"threads/{thread}") is None
     assert not has_lock_file(site.world.store, thread)
-    assert site.fetch().failure() is None
-    assert site.push().failure() is None
-    assert other.fetch().failure() is None
-    assert other.refs("threads", "archive") == site.refs("threads", "archive")
-    site.world.assert_whole()
+    assert_agree(site, other)
     git("pack-refs", "--all", cwd=site.path)
     assert site.find(f"archive/{thread}") == there
 
@@ -116,12 +114,8 @@ def test_thread_that_ended_here_alone_goes_on_as_it_is_there(sites: Sites) -> No
     forked = fork(site, thread)
 
     assert (forked.follows, forked.at) == ("origin", at)
-    assert site.fetch().failure() is None
-    assert site.push().failure() is None
-    assert other.fetch().failure() is None
-    assert other.refs("threads", "archive") == site.refs("threads", "archive")
+    assert_agree(site, other)
     assert site.find(f"threads/{thread}") == there[f"threads/{thread}"]
-    site.world.assert_whole()
 
 
 def test_thread_that_is_killed_on_its_way_into_the_archive_is_never_two(sites: Sites) -> None:
@@ -157,9 +151,7 @@ def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
     assert is_refused(site.push().failure(), "push-diverged")
 
 
-def test_thread_that_is_being_stepped_or_has_work_to_record_stays_where_it_is(
-    sites: Sites,
-) -> None:
+def test_thread_that_is_being_stepped_or_has_work_to_record_stays_where_it_is(sites: Sites) -> None:
     site, _other, thread = sites
     here, there = part(sites)
     store, caller = site.world.store, site.world.caller

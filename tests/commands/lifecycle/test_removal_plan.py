@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from commands.flows import FILES, finish, lists, plays, split_checks
-from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
-from commands.world import World, replied
+from commands.worktree.project import PAIR, begin_project, children, run, writer
+from commands.world import Git, World, replied
 from refusing import refuses
 
 from uwf_git.commands.remove import plan_removals, remove_thread

@@ -36,7 +36,7 @@ AtTurn = Callable[[Turn], Any]
 
 @pytest.fixture
 def watch() -> Iterator[StopWatch]:
-    with StopWatch(DEFAULTS._replace(stop_grace_s=0.05), port=0) as watch:
+    with StopWatch(DEFAULTS._replace(stop_grace_ms=50), port=0) as watch:
         yield watch
 
 

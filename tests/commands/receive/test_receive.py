@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, says
+from commands.world import Git, World, says
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
@@ -178,9 +178,6 @@ def test_bad_name_is_refused_for_every_kind_of_change(
             (told,) = push(name, new=new)
             assert told is not None
             assert problem in told
-
-
-Git = Callable[..., str]
 
 
 @pytest.fixture

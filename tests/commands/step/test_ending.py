@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, writer
-from commands.world import World, replied
+from commands.worktree.project import begin_project, begin_split, writer
+from commands.world import Git, World, replied
 
 from uwf_git.commands.admin import gc_store
 from uwf_git.commands.after import warn_of_files
@@ -75,13 +75,6 @@ def dies(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], *, in_re
             action()
 
 
-def split(world: World) -> tuple[ThreadId, list[ThreadId]]:
-    """Return a thread whose branches work apart."""
-    thread = world.begun(PAIR)
-    world.step(thread)
-    return thread, children(world.snapshot(thread))
-
-
 def left(world: World, thread: ThreadId) -> list[str]:
     return [each.path for each in list_worktrees(world.store, thread) if not each.is_removed]
 
@@ -89,8 +82,7 @@ def left(world: World, thread: ThreadId) -> list[str]:
 def test_half_of_a_worktree_never_replaces_the_work(
     world: World, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_project(world, git)
-    thread, (one, _) = split(world)
+    thread, (one, _) = begin_split(world, git)
     world.step(thread, writer())
 
     def kill() -> None:
@@ -107,8 +99,7 @@ def test_half_of_a_worktree_never_replaces_the_work(
 def test_a_record_that_a_kill_left_is_mended_by_a_kill_of_the_thread(
     world: World, git: Git, monkeypatch: pytest.MonkeyPatch, *, is_of_thread: bool
 ) -> None:
-    begin_project(world, git)
-    thread, (one, two) = split(world)
+    thread, (one, two) = begin_split(world, git)
     world.step(thread, writer())
     world.kill(two, reason="enough")
 
@@ -127,8 +118,7 @@ def test_a_folder_that_a_record_names_is_not_removed(
     world: World, git: Git, tmp_path: Path
 ) -> None:
     """An agent may write the record where the store is the project's own repository."""
-    begin_project(world, git)
-    thread, _ = split(world)
+    thread, _ = begin_split(world, git)
     world.step(thread, writer())
     precious = tmp_path / "precious"
     precious.mkdir()

@@ -11,8 +11,6 @@ from uwf_git.cli.thread import steer as patch_verb
 from uwf_git.commands.control.answer import AnswerRefused, PersonAnswer
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted
-from uwf_git.errors import UwfError
-from uwf_git.model.names import ThreadId
 
 __all__ = ["patch_verb"]
 
@@ -348,15 +346,10 @@ def test_the_end_of_a_loop_leads_to_what_comes_after_it(
     assert (driven.stopped, done.count("after"), done[-1]) == ("end", times, "last")
 
 
-def conflict(world: World) -> tuple[ThreadId, UwfError]:
-    thread = world.begun(flow(PARALLEL % ""))
-    with refuses("merge-conflict") as caught:
-        drive(world, thread, script(one={"it's": 1}, two={"it's": "2"}, three={}))
-    return thread, caught.value
-
-
 def test_a_step_tells_the_conflict_and_records_nothing(world: World) -> None:
-    thread, _ = conflict(world)
+    thread = world.begun(flow(PARALLEL % ""))
+    with refuses("merge-conflict"):
+        drive(world, thread, script(one={"it's": 1}, two={"it's": "2"}, three={}))
     before = world.tip(thread)
 
     told = world.step(thread, script())

@@ -3,19 +3,19 @@
 import importlib
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.agent_run.test_run_checks import ANSWER, CHECKED
-from commands.world import DEMO, World, content_player
+from commands.world import DEMO, Git, World, content_player
+from programs import write_program
 from refusing import refuses
 
 from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.commands.admin import set_setting
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.start import StartRequest, start_thread
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.choose_agent import (
     KNOWN,
     Bound,
@@ -85,24 +85,25 @@ def test_default_of_the_environment_beats_the_configured_one(world: World) -> No
     assert played_by(world, thread) == "configured"
 
 
-@pytest.fixture
-def fetched(world: World, git: Callable[..., str], tmp_path: Path) -> tuple[World, ThreadId]:
-    """Return a second store, into which a thread and its workflow were fetched."""
-    thread = start_thread(
-        world.store,
-        world.caller,
-        StartRequest(world.put(BOUND).workflow, "Do it.", ("checker=typed there",)),
-        thread=world.new_id(),
-    ).thread
+Fetched = tuple[World, ThreadId]
+
+
+def fetch_all(world: World, git: Git, tmp_path: Path) -> World:
+    """Return another store, into which all of the first was fetched."""
     other = create_store(str(tmp_path / "other.git"))
     git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(other.path))
     store = open_store(other.path, environ=os.environ)
-    return World(world.place, store, world.caller, world.new_id), thread
+    return World(world.place, store, world.caller, world.new_id)
 
 
-def test_command_that_only_came_with_a_fetched_thread_is_refused(
-    fetched: tuple[World, ThreadId],
-) -> None:
+@pytest.fixture
+def fetched(world: World, git: Git, tmp_path: Path) -> Fetched:
+    """Return a second store, into which a thread and its workflow were fetched."""
+    thread = world.begun(BOUND, "checker=typed there")
+    return fetch_all(world, git, tmp_path), thread
+
+
+def test_command_that_only_came_with_a_fetched_thread_is_refused(fetched: Fetched) -> None:
     world, thread = fetched
 
     with refuses("agent-not-trusted") as caught:
@@ -121,9 +122,7 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
     assert world.snapshot(thread).record.event == "start"
 
 
-def test_trust_is_remembered_though_a_directory_is_still_wanted(
-    fetched: tuple[World, ThreadId],
-) -> None:
+def test_trust_is_remembered_though_a_directory_is_still_wanted(fetched: Fetched) -> None:
     """Each of the two refusals names one option; typed one after the other they are enough."""
     world, thread = fetched
     with refuses("workdir-unknown"):
@@ -132,16 +131,14 @@ def test_trust_is_remembered_though_a_directory_is_still_wanted(
     assert world.step(thread, workdir=str(world.place)).role is not None
 
 
-def test_settings_of_one_s_own_do_not_let_a_foreign_command_run(
-    fetched: tuple[World, ThreadId],
-) -> None:
+def test_settings_of_one_s_own_do_not_let_a_foreign_command_run(fetched: Fetched) -> None:
     world, thread = fetched
 
     with refuses("agent-not-trusted", match="from-the-workflow"):
         world.step(thread, command='{"timeout": 9}', workdir=str(world.place))
 
 
-def test_fetched_thread_asks_for_a_work_directory_once(fetched: tuple[World, ThreadId]) -> None:
+def test_fetched_thread_asks_for_a_work_directory_once(fetched: Fetched) -> None:
     world, thread = fetched
 
     with refuses("workdir-unknown") as caught:
@@ -197,11 +194,7 @@ def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
     world.put(source + "defaultAgent: uwf-shell 'rm -rf src'\n")
     untrust_agents(world.store, command="uwf-shell 'rm -rf src'")
     with refuses("agent-not-trusted"):
-        world.step(begun_of(world, "check-repo"))
-
-
-def begun_of(world: World, workflow: str) -> ThreadId:
-    return world.begin(StartRequest(workflow, "Do it."))
+        world.step(world.begin(StartRequest("check-repo", "Do it.")))
 
 
 # A check that came from elsewhere runs only if it is trusted here, like an agent.
@@ -209,23 +202,11 @@ def begun_of(world: World, workflow: str) -> ThreadId:
 CHECK = {"command": "touch checked"}
 
 
-def fetched_check(world: World, tmp_path: Path, git: Callable[..., str]) -> tuple[World, ThreadId]:
-    """Return another store with a thread from the first, whose role has a check."""
-    workflow = world.put(CHECKED.replace("CHECKS", CHECK["command"])).workflow
-    agent = world.program(ANSWER)
-    thread = world.start(agent, workflow=workflow)
-    there = World(
-        world.place, create_store(str(tmp_path / "other.git")), world.caller, world.new_id
-    )
-    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(there.store.path))
-    there.reopen()
-    return there, thread
-
-
 def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
-    world: World, tmp_path: Path, git: Callable[..., str]
+    world: World, tmp_path: Path, git: Git
 ) -> None:
-    there, thread = fetched_check(world, tmp_path, git)
+    thread = world.begun(CHECKED.replace("CHECKS", CHECK["command"]), world.program(ANSWER))
+    there = fetch_all(world, git, tmp_path)
     paid = there.program(f"touch paid; {ANSWER}")
     with refuses("check-not-trusted", match="touch checked") as caught:
         there.step(thread, agent_player(None), command=paid, workdir=str(world.place))
@@ -243,14 +224,6 @@ def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
 NOTHING = GitConfig({})
 
 
-def program(folder: Path, name: str) -> str:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
-    return name
-
-
 def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"]}
     where = {
@@ -263,7 +236,7 @@ def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:
             NOTHING,
         ),
     }
-    program(tmp_path, "hermes")
+    write_program(tmp_path / "hermes", "")
 
     for command, environ, config in where.values():
         agents = {"writer": {"command": command}}
@@ -388,13 +361,6 @@ def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:
 ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
 
 
-def program_known(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
 ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
 
 
@@ -424,11 +390,10 @@ def test_every_adapter_is_in_the_table() -> None:
 
 
 def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
-    claude = program_known(
-        tmp_path, "claude", 'test "$1" = --version && echo "2.1.329 (Claude Code)"'
-    )
-    program_known(tmp_path, "codex", "echo codex-cli 0.169.0; exit 1")
-    program_known(tmp_path, "agent", "echo no number")
+    says_version = 'test "$1" = --version && echo "2.1.329 (Claude Code)"'
+    claude = write_program(tmp_path / "claude", says_version)
+    write_program(tmp_path / "codex", "echo codex-cli 0.169.0; exit 1")
+    write_program(tmp_path / "agent", "echo no number")
     found = {
         each.agent.command: each
         for each in find_agents({**os.environ, "PATH": f"{tmp_path}:/bin"}, with_versions=True)
@@ -444,7 +409,7 @@ def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["x" * 200_000, "a\0b"], ids=["too long", "NUL"])
 def test_program_that_cannot_be_started_has_no_version(tmp_path: Path, value: str) -> None:
-    path = program_known(tmp_path, "claude", "echo 2.1.329")
+    path = write_program(tmp_path / "claude", "echo 2.1.329")
 
     found = find_agents({"PATH": f"{tmp_path}:/bin", "VARIABLE": value}, with_versions=True)
 

@@ -9,15 +9,16 @@ import pytest
 from commands.worktree.project import (
     ITEMS,
     PAIR,
-    Git,
     begin_project,
+    begin_split,
     children,
     commit_all,
     run,
+    split,
     worktrees,
     writer,
 )
-from commands.world import World, fails, replied
+from commands.world import Git, World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -64,8 +65,7 @@ def test_a_work_directory_without_a_commit_is_refused(world: World, git: Git) ->
 
 def test_all_branches_begin_at_the_commit_of_the_split(world: World, git: Git) -> None:
     base = begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
+    thread, _ = split(world)
     found: list[str] = []
     lock = threading.Lock()
 
@@ -106,10 +106,7 @@ def test_a_work_directory_below_the_top_is_the_same_folder_in_the_worktree(
 
 
 def test_a_branch_that_failed_goes_on_in_its_worktree(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
+    thread, (one, _) = begin_split(world, git)
 
     def play(turn: Turn) -> Played:
         Path(turn.workdir, "half").write_text("half")
@@ -128,10 +125,7 @@ def errors(branches: tuple[BranchStep, ...]) -> list[Exception]:
 
 
 def test_a_worktree_that_somebody_removed_is_told_and_made_again(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    _, two = children(world.snapshot(thread))
+    thread, (_, two) = begin_split(world, git)
 
     def play(turn: Turn) -> Played:
         git("commit", "--quiet", "--allow-empty", "-m", "kept", cwd=turn.workdir)
@@ -201,10 +195,7 @@ def test_two_threads_split_the_same_project_at_once(world: World, git: Git) -> N
 def test_a_branch_in_another_store_has_a_worktree_of_the_directory_there(
     world: World, git: Git, tmp_path: Path
 ) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
+    thread, (one, _) = begin_split(world, git)
     world.step(thread, fails())
     clone, there = tmp_path / "clone.git", tmp_path / "there"
     git("clone", "--quiet", "--mirror", world.store.path, str(clone), cwd=tmp_path)
@@ -227,10 +218,7 @@ def test_a_branch_in_another_store_has_a_worktree_of_the_directory_there(
 
 
 def test_a_forgotten_work_directory_is_found_again(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
+    thread, (one, _) = begin_split(world, git)
     world.step(thread, fails())
     known = find_workdir(world.store, ThreadId(one))
     forget_workdir(world.store, ThreadId(one))

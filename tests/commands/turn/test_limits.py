@@ -197,15 +197,6 @@ def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
 PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"
 
 
-def config_retries(**values: str) -> GitConfig:
-    return GitConfig({f"uwf.{name}": [value] for name, value in values.items()})
-
-
-def begun_retries(world: World, source: str) -> ThreadId:
-    world.put(source)
-    return world.begin(StartRequest("demo", "x", default_agent="nobody"))
-
-
 def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
     """Let a try fail, and return the resulting status."""
     world.fail(thread, fails("no model answered", kind=kind))
@@ -213,12 +204,12 @@ def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
 
 
 def test_agents_own_rules_come_before_the_configured_ones() -> None:
-    configured = config_retries(retries="3", backoff="10")
+    configured = config(retries="3", backoff="10")
 
     assert read_retry(configured, {"retries": 1, "backoff": 0.5}) == RetryRules(1, 0.5)
     assert read_retry(configured, {"retries": 0, "backoff": 0}) == RetryRules(0, 0)
     assert read_retry(configured, {}) == RetryRules(3, 10)
-    assert read_retry(config_retries(), {}) == RetryRules(0, 1)
+    assert read_retry(config(), {}) == RetryRules(0, 1)
 
 
 @given(st.floats(0, 1e6), st.integers(1, 1000))
@@ -230,7 +221,8 @@ def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, trie
 
 
 def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
-    thread = begun_retries(world, PATIENT)
+    world.put(PATIENT)
+    thread = world.begin(StartRequest("demo", "x", default_agent="nobody"))
     for _ in range(3):
         try_in_vain(world, thread)
     world.retry(thread)

@@ -307,10 +307,7 @@ def test_a_join_whose_result_does_not_fit_the_role_of_a_graph_is_told(world: Wor
 
 def stranger(world: World, thread: ThreadId) -> Snapshot:
     """Return the end of a thread under the id of a branch that began by itself."""
-    refs = world.store.refs
-    old = refs.find(f"refs/archive/{thread}")
-    assert old is not None
-    refs.delete(f"refs/archive/{thread}", seen=old)
+    world.store.refs.delete(f"refs/archive/{thread}", seen=world.tip(thread))
     start_thread(world.store, world.caller, StartRequest("checks", "x", ("a",)), thread=thread)
     world.kill(thread, reason="mine")
     return world.snapshot(thread)
@@ -355,10 +352,7 @@ def test_a_join_of_a_branch_torn_from_its_split_is_told(ended: Split) -> None:
 
 def test_a_join_of_a_fork_in_place_of_a_branch_is_told(ended: Split) -> None:
     world, child = ended.world, ended.children[0]
-    refs = world.store.refs
-    old = refs.find(f"refs/archive/{child}")
-    assert old is not None
-    refs.delete(f"refs/archive/{child}", seen=old)
+    world.store.refs.delete(f"refs/archive/{child}", seen=world.tip(child))
     split_at = ended.tip.commit.oid
     fork_thread(world.store, world.caller, ForkRequest(ended.thread, at=split_at), thread=child)
     world.kill(child, reason="mine")
@@ -421,10 +415,9 @@ def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> No
         {"failures": 1},
         {"trying": "0/0.1/0"},
     ):
-        lie = encode_json(present._replace(**parts).as_document())
-        commit = copy_commit(world.store, tip.commit.oid)
-        holds(world.store, "now.json", lie)(commit)
-        assert_told(tell(world.store, thread, put(world.store, commit)), "now.json says ")
+        given_up = Split(world, thread)
+        told = forge(given_up, thread, says_now(given_up, thread, **parts))
+        assert_told(told, "now.json says ")
 
 
 def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
@@ -444,15 +437,10 @@ def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
 def test_a_place_in_a_graph_is_told(world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    commit = copy_commit(world.store, world.tip(thread))
-    says("Uwf-Format", "Uwf-At: 0/1\nUwf-Format")(commit)
 
-    told = tell(world.store, thread, put(world.store, commit))
+    told = forge(Split(world, thread), thread, says("Uwf-Format", "Uwf-At: 0/1\nUwf-Format"))
 
     assert told == ["step has an Uwf-At, and the workflow is a graph"]
-
-
-# Bytes.
 
 
 # Cost.

@@ -8,8 +8,8 @@ from cas_nodes import put_person
 from commands.flows import copy_commit, put, split_files, tell
 from commands.forging import commits_of, forge, says, tip_of
 from commands.step.test_ending import edits
-from commands.worktree.project import Git, begin_project
-from commands.world import World
+from commands.worktree.project import begin_project
+from commands.world import Git, World
 from dulwich.objects import Blob, Commit, ObjectID
 from fresh_store import fresh_store
 from git_settings import remove_config

@@ -89,11 +89,6 @@ def test_history_that_breaks_off_is_reported(store: Store, notes: list[NodeHash]
     assert told(store) == [f"the history of {NODES_REF} breaks off: commit {'1' * 40} is missing"]
 
 
-def told_nodes(store: Store, *, known: Oid | None = None) -> list[str]:
-    found = check_puts(store, [(NODES_REF, tip_of(store, NODES_REF), known)])
-    return [each.message for each in found]
-
-
 def test_nodes_that_no_put_would_take_are_reported() -> None:
     store = fresh_store()
     schema = put_schema(store, new_caller(), PERSON).hash
@@ -102,8 +97,8 @@ def test_nodes_that_no_put_would_take_are_reported() -> None:
     lone = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
     add_misnamed(store, NOWHERE, TEXT, "wrong")
 
-    messages = told_nodes(store)
-    assert told_nodes(store, known=before) == messages
+    messages = told(store)
+    assert told(store, known=before) == messages
     assert f"node {lone} refers to {NOWHERE}, which is not in the same commit" in messages
     assert f"node {wrong} breaks its schema at name: 5 is not of type 'string'" in messages
     assert any(each.startswith(f"node {NOWHERE} holds other content") for each in messages)
@@ -114,7 +109,7 @@ def test_anything_but_nodes_is_reported() -> None:
     put_person(store, name="Ada")
     forge(store, NODES_REF, {-1: holds(store, "head.json", b"{}")})
 
-    assert told_nodes(store) == ["the commit has head.json, which does not belong there"]
+    assert told(store) == ["the commit has head.json, which does not belong there"]
 
 
 # Versions of a workflow with false trailers or files.

@@ -1,7 +1,5 @@
 """Threads that were steered, and the signals that they must hold."""
 
-from typing import Any
-
 import pytest
 from commands.forging import (
     commits_of,
@@ -12,7 +10,7 @@ from commands.forging import (
     says,
     tip_of,
 )
-from commands.world import World, content_player, fails
+from commands.world import World, content_player
 
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.making import check_person
@@ -21,10 +19,6 @@ from uwf_git.model.thread import Waiting
 from uwf_git.store.threads.history import read_snapshot, read_standing
 
 SOON_MS = 1_760_000_100_000
-
-
-def fail(world: World, thread: ThreadId, **said: Any) -> None:
-    world.fail(thread, fails(**said))
 
 
 def steered(world: World) -> ThreadId:
@@ -37,7 +31,7 @@ def steered(world: World) -> ThreadId:
     world.step(thread)
     world.poke(thread, hint="shorter")
     world.step(thread)
-    fail(world, thread)
+    world.fail(thread)
     world.patch(thread, {"a": 1}, reason="by hand")
     world.pause(thread, reason="wait")
     world.resume(thread)

@@ -1,12 +1,11 @@
 """The author, subject and body of a commit: what is free in them, and how they are quoted."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.forging import Change, forge, messages, says, troubles
-from commands.world import World, fails, replied
+from commands.world import Git, World, fails, replied
 from commands.world import says as replies
 
 from uwf_git.commands.control.answer import PersonAnswer
@@ -91,9 +90,7 @@ def test_role_with_any_name_is_the_author(world: World) -> None:
     world.assert_whole()
 
 
-def test_an_old_format_is_refused_once_and_the_rest_is_checked(
-    world: World, git: Callable[..., str]
-) -> None:
+def test_an_old_format_is_refused_once_and_the_rest_is_checked(world: World, git: Git) -> None:
     thread = world.begun()
     places = ["refs/archive/*:refs/archive/*", "refs/threads/*:refs/threads/*"]
     places.append("refs/workflows/*:refs/workflows/old-*")

@@ -1,10 +1,9 @@
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World
+from commands.world import DEMO, Git, World
 from refusing import refuses
 
 from uwf_git.agents.limited_fork import RunLimits
@@ -239,7 +238,7 @@ def test_changed_included_file_is_a_new_version(world: World, folder_put: Path) 
 
 
 def test_tree_of_a_version_can_be_put_again(
-    world: World, folder_put: Path, tmp_path: Path, git: Callable[..., str]
+    world: World, folder_put: Path, tmp_path: Path, git: Git
 ) -> None:
     first = put_in(world, folder_put)
     tree = ("--git-dir", world.store.path, "--work-tree", str(tmp_path / "out"))

@@ -13,7 +13,6 @@ from uwf_git.commands.workflow.history import (
     compare_versions,
     describe_workflow,
     get_newest,
-    get_present,
     list_history,
     remove_workflow,
     rollback_workflow,
@@ -235,7 +234,7 @@ def test_removed_workflow_is_newest_but_not_present(world: World, versions: list
 
     assert get_newest(world.store, "demo").is_removed
     with pytest.raises(WorkflowRemoved):
-        get_present(world.store, "demo")
+        remove_workflow(world.store, world.caller, "demo")
 
 
 def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -> None:

@@ -1,19 +1,16 @@
 """A project under git, and workflows whose branches work apart in worktrees of it."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from commands.world import World, replied
+from commands.world import Git, World, replied
 
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.worktree.record import Inner, Worktree
 from uwf_git.commands.worktree.repository import write_tree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import Snapshot
-
-Git = Callable[..., str]
 
 PAIR = """\
 name: apart
@@ -59,6 +56,19 @@ def begin_project(world: World, git: Git) -> str:
     (world.place / "part").mkdir()
     (world.place / "part" / "deep").write_text("deep\n")
     return commit_all(world.place, git)
+
+
+def split(world: World, source: str = PAIR) -> tuple[ThreadId, list[ThreadId]]:
+    """Begin a thread that splits; return it and its branches."""
+    thread = world.begun(source)
+    world.step(thread)
+    return thread, children(world.snapshot(thread))
+
+
+def begin_split(world: World, git: Git, source: str = PAIR) -> tuple[ThreadId, list[ThreadId]]:
+    """Begin the project, and a thread in it that splits."""
+    begin_project(world, git)
+    return split(world, source)
 
 
 def commit_all(place: Path | str, git: Git) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, worktrees, writer
-from commands.world import World
+from commands.worktree.project import PAIR, begin_project, begin_split, children, worktrees, writer
+from commands.world import Git, World
 from refusing import refuses
 
 from uwf_git.commands.admin import set_setting
@@ -229,10 +229,7 @@ def test_a_bound_that_is_no_size_is_refused(world: World) -> None:
 def test_a_branch_that_ends_leaves_the_branch_of_the_user_that_its_ref_leads_to(
     world: World, git: Git
 ) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
+    thread, (one, _) = begin_split(world, git)
     head = git("rev-parse", "main", cwd=world.place)
     git("symbolic-ref", f"refs/uwf/work/{one}", "refs/heads/main", cwd=world.place)
     git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from commands.step.test_ending import edits, files_of, user_state
-from commands.worktree.project import Git, begin_project, commit_all
-from commands.world import World
+from commands.worktree.project import begin_project, commit_all
+from commands.world import Git, World
 
 from uwf_git.commands.after import warn_of_files
 from uwf_git.commands.control.files import find_files, open_files, restore_files

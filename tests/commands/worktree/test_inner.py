@@ -5,8 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, commit_all, run, worktrees
-from commands.world import World, replied
+from commands.worktree.project import (
+    PAIR,
+    begin_project,
+    commit_all,
+    run,
+    split,
+    worktrees,
+)
+from commands.world import Git, World, replied
 from refusing import refuses
 
 from uwf_git.commands.after import warn_of_worktrees
@@ -54,10 +61,11 @@ def playing(act: Callable[[Path], object]) -> Player:
     return play
 
 
-def begin(world: World) -> ThreadId:
-    thread = world.begun(PAIR)
-    world.step(thread)
-    return thread
+def work_apart(world: World, act: Callable[[Path], object]) -> tuple[ThreadId, ThreadId]:
+    """Play a thread whose first branch does *act*; return it and that branch."""
+    thread, (one, _) = split(world)
+    run(world, thread, playing(act))
+    return thread, one
 
 
 def change_file(lib: Path, _git: Git) -> None:
@@ -117,9 +125,7 @@ def test_what_only_a_submodule_has_is_kept(
         git(*FILES, "submodule", "--quiet", "update", "--init", cwd=place)
         act(place / "lib", git)
 
-    thread = begin(world)
-    one, _ = children(world.snapshot(thread))
-    run(world, thread, playing(work))
+    thread, one = work_apart(world, work)
 
     assert worktrees(world, git) == []
     assert warn_of_worktrees(world.store) == []
@@ -156,9 +162,7 @@ def test_a_merge_of_the_work_brings_the_submodule_along(
         git(*FILES, "submodule", "--quiet", "update", "--init", cwd=place)
         change_file(place / "lib", git)
 
-    thread = begin(world)
-    one, _ = children(world.snapshot(thread))
-    run(world, thread, playing(work))
+    _, one = work_apart(world, work)
 
     git("merge", "--quiet", f"refs/uwf/work/{one}", cwd=world.place)
     git("submodule", "--quiet", "update", cwd=world.place)
@@ -199,9 +203,7 @@ def test_repositories_of_any_kind_are_kept(world: World, git: Git, origin: Path)
         commit_all(place / "half", git)
         (place / "half" / "text").write_text("4")
 
-    thread = begin(world)
-    one, _ = children(world.snapshot(thread))
-    run(world, thread, playing(work))
+    thread, one = work_apart(world, work)
 
     assert worktrees(world, git) == []
     kept = {
@@ -251,9 +253,7 @@ def test_files_that_a_filter_keeps_elsewhere_are_kept(world: World, git: Git) ->
         (place / "large.bin").write_text("larger\n")
         (place / "new.bin").write_text("new\n")
 
-    thread = begin(world)
-    one, _ = children(world.snapshot(thread))
-    run(world, thread, playing(work))
+    _, one = work_apart(world, work)
 
     assert seen == ["large\n"]
     assert worktrees(world, git) == []

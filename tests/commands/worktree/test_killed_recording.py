@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from commands.step.test_ending import user_state
-from commands.worktree.project import Git, begin_project
-from commands.world import World
+from commands.worktree.project import begin_project
+from commands.world import Git, World
 
 from uwf_git.commands.control.files import find_files, restore_files, view_files
 from uwf_git.commands.verify.verify import check_ranges, find_targets

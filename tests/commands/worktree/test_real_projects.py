@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from commands.step.test_ending import edits, files_of, user_state
-from commands.worktree.project import Git, commit_all
-from commands.world import World
+from commands.worktree.project import commit_all
+from commands.world import Git, World
 
 from uwf_git.commands.control.files import restore_files
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.worktree.project import Git, begin_project, commit_all, write_all
-from commands.world import World
+from commands.worktree.project import begin_project, commit_all, write_all
+from commands.world import Git, World
 from refusing import refuses
 
 from uwf_git.commands.worktree.record import Worktree

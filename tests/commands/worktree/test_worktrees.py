@@ -8,14 +8,15 @@ import pytest
 from commands.worktree.project import (
     ITEMS,
     PAIR,
-    Git,
     begin_project,
+    begin_split,
     children,
     run,
+    split,
     worktrees,
     writer,
 )
-from commands.world import World, replied
+from commands.world import Git, World, replied
 from refusing import refuses
 
 from uwf_git.commands.admin import gc_store
@@ -33,12 +34,6 @@ from uwf_git.store.threads.local_files import find_workdir
 
 def work(git: Git, world: World, branch: ThreadId, path: str) -> str:
     return git("show", f"refs/uwf/work/{branch}:{path}", cwd=world.place)
-
-
-def split(world: World, source: str = PAIR) -> tuple[ThreadId, list[ThreadId]]:
-    thread = world.begun(source)
-    world.step(thread)
-    return thread, children(world.snapshot(thread))
 
 
 def test_each_branch_leaves_a_commit_for_each_turn(world: World, git: Git) -> None:
@@ -65,8 +60,7 @@ def test_each_branch_leaves_a_commit_for_each_turn(world: World, git: Git) -> No
 
 
 def test_the_join_names_the_work_of_each_branch(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, two) = split(world)
+    thread, (one, two) = begin_split(world, git)
     for _ in range(3):
         joined = world.step(thread, writer())
     assert joined.said == "both: 2 completed"
@@ -196,8 +190,7 @@ def lock(world: World, branch: ThreadId) -> Path:
 
 
 def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (_, two) = split(world)
+    thread, (_, two) = begin_split(world, git)
     world.step(thread, writer())
     world.step(two, writer())
     place = find_workdir(world.store, two)
@@ -220,8 +213,7 @@ def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, g
 
 
 def test_a_worktree_whose_project_is_away_stays(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (_, two) = split(world)
+    thread, (_, two) = begin_split(world, git)
     world.step(thread, writer())
     place = Path(find_workdir(world.store, two) or "")
     away = world.place / ".git.away"
@@ -240,8 +232,7 @@ def test_a_worktree_whose_project_is_away_stays(world: World, git: Git) -> None:
 
 
 def test_worktrees_that_agents_made_inside_go_as_well(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, _) = split(world)
+    thread, (one, _) = begin_split(world, git)
 
     def play(turn: Turn) -> Played:
         if turn.role == "one":
@@ -263,8 +254,7 @@ def test_worktrees_that_agents_made_inside_go_as_well(world: World, git: Git) ->
 
 def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> None:
     """Its lock on the index, a merge without an end, folders in which nobody may write."""
-    begin_project(world, git)
-    thread, (one, _) = split(world)
+    thread, (one, _) = begin_split(world, git)
 
     def play(turn: Turn) -> Played:
         if turn.role == "one":
@@ -292,8 +282,7 @@ def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> Non
 
 
 def test_an_edit_in_the_moment_of_a_commit_is_kept(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, _) = split(world)
+    thread, (one, _) = begin_split(world, git)
 
     def play(turn: Turn) -> Played:
         if turn.role != "one":
@@ -333,8 +322,7 @@ def test_no_hook_runs_and_nothing_is_signed(world: World, git: Git) -> None:
 def test_the_worktree_of_a_killed_branch_waits_for_the_branches_in_it(
     world: World, git: Git
 ) -> None:
-    begin_project(world, git)
-    thread, _ = split(world, ITEMS)
+    thread, _ = begin_split(world, git, ITEMS)
     world.step(thread, writer())
     outer, _ = children(world.snapshot(thread))
     world.step(outer, writer())
@@ -354,8 +342,7 @@ def test_the_worktree_of_a_killed_branch_waits_for_the_branches_in_it(
 
 
 def test_a_kill_of_the_thread_keeps_the_work_of_all_its_branches(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, _ = split(world, ITEMS)
+    thread, _ = begin_split(world, git, ITEMS)
     world.step(thread, writer())
     world.step(thread, writer())
     branches = children(world.snapshot(thread))
@@ -377,10 +364,7 @@ def works(world: World, git: Git) -> list[str]:
 
 
 def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, two = children(world.snapshot(thread))
+    thread, (one, two) = begin_split(world, git)
     run(world, thread, writer())
 
     world.remove(one)
@@ -408,17 +392,12 @@ def test_the_refs_of_a_project_that_was_renamed_go_as_well(world: World, git: Gi
 
 
 def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    one, _ = children(world.snapshot(thread))
+    thread, (one, _) = begin_split(world, git)
     begin_branch(world.store, world.snapshot(thread), 0)
     places: dict[str, str] = {}
     world.step(one, writer(places))
     Path(places["one"], "late").touch()
-    locked = world.place / ".git" / "refs" / "uwf" / "work" / f"{one}.lock"
-    locked.parent.mkdir(parents=True, exist_ok=True)
-    locked.touch()
+    locked = lock(world, one)
     world.kill(thread)
     assert worktrees(world, git) == [places["one"]]
 

@@ -55,11 +55,12 @@ def config(tmp_path: Path) -> str:
 
 def as_git_sees(path: str | Path) -> dict[str, list[str]]:
     """Ask git for every value."""
-    listed = subprocess.run(
-        ["git", "config", "--file", path, "--includes", "--null", "--list"],
-        capture_output=True,
-        check=True,
-    ).stdout
+    command = ["git", "config", "--file", path, "--includes", "--null", "--list"]
+    return values_of(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def values_of(listed: bytes) -> dict[str, list[str]]:
+    """Read what git lists."""
     found: dict[str, list[str]] = {}
     for item in listed.decode(errors="surrogateescape").split("\0")[:-1]:
         name, newline, value = item.partition("\n")
@@ -423,14 +424,8 @@ def as_git_sees_scopes(environ: Mapping[str, str], git_dir: Path | str = "/dev/n
     """Ask the git of *environ* for all settings."""
     argv = ["git", f"--git-dir={git_dir}", "config", "--list", "-z"]
     path = shutil.which("git", path=environ["PATH"])
-    listed = subprocess.run(
-        argv, executable=path, env=dict(environ), capture_output=True, check=True
-    ).stdout
-    found: Settings = {}
-    for item in listed.decode(errors="surrogateescape").split("\0")[:-1]:
-        name, newline, value = item.partition("\n")
-        found.setdefault(name, []).append(value if newline else "true")
-    return found
+    told: Mapping[str, Any] = {"executable": path, "env": environ, "capture_output": True}
+    return values_of(subprocess.run(argv, check=True, **told).stdout)
 
 
 def as_we_see_scopes(environ: Mapping[str, str], git_dir: Path) -> Settings:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import raising
 
 from uwf_git.store.git import program as identity
 from uwf_git.store.git.config import GitConfig
@@ -177,10 +178,7 @@ def test_full_name_of_the_account_is_taken_as_git_takes_it(monkeypatch: pytest.M
 def test_a_number_without_an_account_has_the_name_that_the_environment_says(
     monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], name: bytes
 ) -> None:
-    def unknown(_uid: int) -> pwd.struct_passwd:
-        raise KeyError
-
-    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(pwd, "getpwuid", raising(KeyError()))
     found = find_committer(GitConfig({}), environ)
     assert found.identity.startswith(name + b" <" + name + b"@")
     assert b"localhost" not in found.identity

@@ -227,9 +227,10 @@ def test_no_pack_of_another_version_is_counted(beginning: bytes) -> None:
 
 
 def test_blob_above_the_limit_is_never_handed_out(tmp_path: Path) -> None:
-    objects = LimitedObjects(DurableObjects(str(tmp_path)), most_blob_bytes=10)
+    below = DurableObjects(str(tmp_path))
+    objects = LimitedObjects(below, most_blob_bytes=10)
     small, large = Blob.from_string(b"x" * 10), Blob.from_string(b"x" * 11)
-    objects.add_objects([(small, None), (large, None)])
+    below.add_objects([(small, None), (large, None)])
 
     assert objects[small.id] == small
     assert objects.get_raw(small.id) == (Blob.type_num, b"x" * 10)

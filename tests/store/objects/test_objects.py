@@ -16,7 +16,7 @@ from dulwich.pack import generate_unpacked_objects
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from refusing import raising, refuses
 from store.conftest import Git
 from store.killing import dies_at, in_child
 from store.small_packs import damage, loose_file, loosen
@@ -166,10 +166,7 @@ def test_writing_killed_anywhere_can_be_done_again(store: Store, git: Git) -> No
 def test_what_cannot_be_written_leaves_no_temporary_file(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_paths: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(os, "replace", raising(OSError("no space left on device")))
     with pytest.raises(OSError, match="no space left"):
         store.objects.add_objects(pair(b"content"))
     assert written(store) == []
@@ -257,7 +254,7 @@ class _Counting:
         return self.objects.add_objects(objects)
 
 
-def put(objects: RecentObjects, content: bytes) -> ObjectID:
+def put(objects: ObjectStore, content: bytes) -> ObjectID:
     blob = Blob.from_string(content)
     objects.add_objects([(blob, None)])
     return blob.id
@@ -267,8 +264,8 @@ def test_an_object_that_was_parsed_is_not_read_again() -> None:
     below = _Counting()
     objects = RecentObjects(below)
     tree = Tree()
-    objects.add_objects([(tree, None)])
-    parsed, raw = put(objects, b"parsed"), put(objects, b"raw")
+    below.add_objects([(tree, None)])
+    parsed, raw = put(below, b"parsed"), put(below, b"raw")
 
     assert objects[tree.id] is objects[tree.id]
     assert objects[parsed] == objects[parsed]
@@ -279,8 +276,8 @@ def test_an_object_that_was_parsed_is_not_read_again() -> None:
 def test_large_objects_are_not_kept_and_small_ones_not_without_end() -> None:
     below = _Counting()
     objects = RecentObjects(below)
-    large = put(objects, b"x" * 70_000)
-    many = [put(objects, bytes([number]) * 60_000) for number in range(200)]
+    large = put(below, b"x" * 70_000)
+    many = [put(below, bytes([number]) * 60_000) for number in range(200)]
 
     for oid in (large, large, *many, many[0]):
         objects.get_raw(oid)
@@ -300,12 +297,6 @@ def test_what_is_missing_is_missing() -> None:
 MISSING = ObjectID(b"1" * 40)
 
 
-def written_dulwich(store: Store, content: bytes) -> ObjectID:
-    blob = Blob.from_string(content)
-    store.objects.add_objects([(blob, None)])
-    return blob.id
-
-
 def seen_by_dulwich(store: Store) -> DulwichObjects:
     assert isinstance(store.objects, DurableObjects)
     return store.objects.by_dulwich
@@ -314,10 +305,10 @@ def seen_by_dulwich(store: Store) -> DulwichObjects:
 def test_dulwich_reads_what_ours_read_also_through_an_alternate(
     store: Store, tmp_path: Path
 ) -> None:
-    first = written_dulwich(store, b"one")
+    first = put(store.objects, b"one")
     other = create_store(str(tmp_path / "other.git"))
     Path(other.path, "objects/info/alternates").write_text(f"{store.path}/objects\n")
-    second = written_dulwich(other, b"two")
+    second = put(other.objects, b"two")
 
     objects = seen_by_dulwich(other)
 

@@ -13,6 +13,7 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import raising
 from store.conftest import Git
 from store.small_packs import write_loose
 
@@ -143,10 +144,7 @@ def test_what_was_interrupted_while_it_opened_ends_silently(
     said: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)
 
-    def interrupt(_path: str) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(objects_module, "open_pack_folder", interrupt)
+    monkeypatch.setattr(objects_module, "open_pack_folder", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         DurableObjects(f"{store.path}/objects")
     gc.collect()

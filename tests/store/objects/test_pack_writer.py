@@ -11,6 +11,7 @@ from dulwich.objects import Blob, ShaFile
 from dulwich.pack import load_pack_index
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import raising
 from store.conftest import Git
 from store.killing import dies_at, in_child
 from store.test_power_loss import history
@@ -210,10 +211,7 @@ def test_keep_of_a_shared_store_can_be_swept_by_the_group(pack: str) -> None:
 def test_keep_that_cannot_be_made_leaves_nothing(
     pack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_descriptor: int, _content: bytes) -> int:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(os, "write", refuse)
+    monkeypatch.setattr(os, "write", raising(OSError("no space left on device")))
     opened = len(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match="no space"):
         KeepFile(pack, share=False)

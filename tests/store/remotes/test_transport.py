@@ -12,7 +12,7 @@ from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import ObjectID
 from dulwich.pack import Pack, load_pack_index
-from refusing import refuses
+from refusing import raising, refuses
 from store.story import Story
 from urllib3.exceptions import ReadTimeoutError
 
@@ -151,17 +151,11 @@ def test_a_server_without_atomic_pushes_changes_nothing(hub: Store, story: Story
 
 
 def test_what_the_caller_raises_is_not_the_remote_s_fault(hub: Store, story: Story) -> None:
-    def refuse(_refs: object) -> Parcel:
-        raise KeyError("mine")
-
     with pytest.raises(KeyError, match="mine"):
-        send_pack(access(hub), story.store.objects, refuse)
-
-    def choose(_refs: object) -> FetchRequest:
-        raise Refused("mine")
+        send_pack(access(hub), story.store.objects, raising(KeyError("mine")))
 
     with receive_objects(story.store) as incoming, pytest.raises(Refused, match="mine"):
-        fetch_pack(access(hub), choose, incoming)
+        fetch_pack(access(hub), raising(Refused("mine")), incoming)
 
 
 @pytest.mark.parametrize(
