@@ -23,6 +23,7 @@ from uwf_git.engine.flow_state import (
     find_patch_problem,
     find_state_problem,
     fold_result,
+    list_largest,
     merge_conflict,
     merge_map,
     merge_parallel,
@@ -106,6 +107,7 @@ def test_a_state_has_at_most_a_mebibyte_of_json() -> None:
     assert find_state_problem({"a": "x" * room}) is None
     assert find_state_problem({"a": "ü" * (room // 2)}) is None
     assert "1,048,577 bytes" in (find_state_problem({"a": "x" * (room + 1)}) or "")
+    assert list_largest({"b": 1, "a": "字" * (room // 3)}) == ["a"]
 
 
 State = dict[str, Any]

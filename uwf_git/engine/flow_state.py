@@ -74,15 +74,19 @@ def find_state_problem(state: Mapping[str, Any]) -> str | None:
         canonical(state)
     except NotCanonical as error:
         return f"the state cannot be stored: {error.message}"
-    size = len(json.dumps(state, ensure_ascii=False, separators=(",", ":")).encode())
+    size = _count_bytes(state)
     if size <= MAX_STATE_BYTES:
         return None
     return f"the state would have {size:,} bytes of JSON, and may have {MAX_STATE_BYTES:,}"
 
 
+def _count_bytes(value: Mapping[str, Any]) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
 def list_largest(state: Mapping[str, Any]) -> list[str]:
     """List the keys of *state*, the largest first, without which it is small enough."""
-    sizes = {key: len(json.dumps(value, ensure_ascii=False)) for key, value in state.items()}
+    sizes = {key: _count_bytes({key: value}) for key, value in state.items()}
     left, found = sum(sizes.values()), []
     for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
         if left <= MAX_STATE_BYTES // 2:

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended
 from commands.world import World
 
 from uwf_git.commands.fleet.claims import Hub, Keeper
@@ -173,42 +173,47 @@ def test_a_second_run_in_the_same_clone_leaves_the_first_alone(field: Field) -> 
     assert field.paid() == 3
 
 
-def test_a_trunk_whose_branches_are_run_elsewhere_is_not_run(field: Field) -> None:
+def begin_split(field: Field) -> tuple[Machine, Machine, str]:
+    """Return two machines and a thread, whose first agent is done at once, and no other."""
     a, b = field.machine("a"), field.machine("b")
-    thread = a.begin(SPLIT)
-    # The first agent of all is done at once.
-    done = field.place / "done"
-    field.let(f"mkdir {done} 2>/dev/null || while [ ! -e {field.go} ]; do sleep 0.05; done")
-    driver = a.start("drive", "--on", "local:2", *FAST)
-    with ended(driver):
-        field.wait_paid(3)
-        with b.work(thread) as process:
-            _out, err = process.communicate()
-        assert process.returncode == 4, err
-        assert field.paid() == 3
-        field.go.touch()
-        _out, err = driver.communicate()
-        assert driver.returncode == 0, err
-    assert field.paid() == SPLIT_STEPS
+    field.let(f"mkdir {field.place}/done 2>&- || while [ ! -e {field.go} ]; do sleep 0.05; done")
+    return a, b, a.begin(SPLIT)
 
 
-def test_a_branch_of_a_thread_that_is_run_elsewhere_is_not_run(field: Field) -> None:
-    a, b = field.machine("a"), field.machine("b")
-    thread = a.begin(SPLIT)
-    done = field.place / "done"
-    field.let(f"mkdir {done} 2>/dev/null || while [ ! -e {field.go} ]; do sleep 0.05; done")
-    with ended(first := a.work(thread)):
-        field.wait_paid(5)
-        b.run("fetch")
-        branch = b.json("thread", "show", thread)["branches"][0]["thread"]
-        with b.work(branch) as process:
+def assert_alone(
+    field: Field,
+    first: "subprocess.Popen[str]",
+    begin_second: Callable[[], "subprocess.Popen[str]"],
+    *,
+    paid: int,
+) -> None:
+    """Check that the *first* command alone runs the thread."""
+    with ended(first):
+        field.wait_paid(paid)
+        with begin_second() as process:
             _out, err = process.communicate()
         assert process.returncode == 4, err
-        assert field.paid() == 5
+        assert field.paid() == paid
         field.go.touch()
         _out, err = first.communicate()
         assert first.returncode == 0, err
     assert field.paid() == SPLIT_STEPS
+
+
+def test_a_trunk_whose_branches_are_run_elsewhere_is_not_run(field: Field) -> None:
+    a, b, thread = begin_split(field)
+    driver = a.start("drive", "--on", "local:2", *FAST)
+    assert_alone(field, driver, lambda: b.work(thread), paid=3)
+
+
+def test_a_branch_of_a_thread_that_is_run_elsewhere_is_not_run(field: Field) -> None:
+    a, b, thread = begin_split(field)
+
+    def work_on_branch() -> "subprocess.Popen[str]":
+        b.run("fetch")
+        return b.work(b.json("thread", "show", thread)["branches"][0]["thread"])
+
+    assert_alone(field, a.work(thread), work_on_branch, paid=5)
 
 
 class Away(Hub):

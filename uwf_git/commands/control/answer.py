@@ -568,10 +568,13 @@ def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit)
             return FilledForm(meta, content)
 
 
+def cut_shown(text: str, most: int) -> str:
+    """Return *text*, or its first *most* characters and where the rest can be read."""
+    return text if len(text) <= most else f"{text[:most]}\n[… `uwf thread read` shows all of it]"
+
+
 def _tell_step(step: Step) -> str:
-    content = step.content.strip()
-    if len(content) > _LONGEST_SHOWN:
-        content = f"{content[:_LONGEST_SHOWN]}\n[… `uwf thread read` shows all of it]"
+    content = cut_shown(step.content.strip(), _LONGEST_SHOWN)
     meta = json.dumps(step.meta, ensure_ascii=False, indent=2)
     return f"----- The last step, by {step.role} -----\n{meta}\n\n{content}"
 

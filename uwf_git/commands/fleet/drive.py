@@ -99,7 +99,7 @@ def find_runnable(
         return None
     check_ancestors(store, snapshot)
     around = list(walk_trunks(store, snapshot))
-    if around and _has_winner(store, around[0]):
+    if around and _has_winner(around[0], list_branches(store, around[0])):
         # It is given up as soon as the thread around joins.
         return None
     standing += tuple(each.commit.oid for each in around)
@@ -125,13 +125,13 @@ def _find_role(snapshot: Snapshot) -> str | None:
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
-    return _has_winner(store, tip) or all(_is_at_rest(store, each) for each in branches)
+    return _has_winner(tip, branches) or all(_is_at_rest(store, each) for each in branches)
 
 
-def _has_winner(store: Store, tip: Snapshot) -> bool:
+def _has_winner(tip: Snapshot, branches: list[Branch]) -> bool:
     found = tip.get_present().split
     policy = {} if found is None else find_container(tip, found.at).policy
-    return policy.get("join") == "any" and any(e.has_ended for e in list_branches(store, tip))
+    return policy.get("join") == "any" and any(each.has_ended for each in branches)
 
 
 def _is_at_rest(store: Store, branch: Branch) -> bool:
@@ -350,10 +350,10 @@ class _Driver:
         self._refused.discard(task.thread)
         if stopped == _LOST:
             self._lost[task.thread] = None
-        if stopped == _LOST or stopped in _NO_HUB:
+        if stopped in {_LOST, *_NO_HUB}:
             self._deaths[task.thread] += 1
             if self._deaths[task.thread] < _MOST_DEATHS:
-                self._not_before[task.thread] = now + (0 if stopped == _LOST else job.ttl_s)
+                self._not_before[task.thread] = now + (job.ttl_s if stopped in _NO_HUB else 0)
                 return
         self._deaths.pop(task.thread, None)
         if stopped in _ELSEWHERE:

@@ -23,6 +23,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import (
     PersonAnswer,
     answer_thread,
+    cut_shown,
     kill_thread,
     pause_thread,
     read_question,
@@ -330,14 +331,8 @@ def _read_question(snapshot: Snapshot) -> Question | None:
         step = snapshot.get_head_node().payload
         parts.append(f"Last, {step['role']}: {as_json(step['meta'])}")
         parts.append(get_text(snapshot, step.get("content")).strip())
-    message = "\n\n".join(_cut(part) for part in parts if part)
+    message = "\n\n".join(cut_shown(part, _LONGEST_PART) for part in parts if part)
     return Question(snapshot.record.thread, view["role"], message, view.get("outputSchema", {}))
-
-
-def _cut(part: str) -> str:
-    if len(part) <= _LONGEST_PART:
-        return part
-    return f"{part[:_LONGEST_PART]}\n[… `uwf thread read` shows all of it]"
 
 
 # Resources.
