@@ -38,10 +38,9 @@ if TYPE_CHECKING:
         StoreFailed,
         UwfError,
     )
-    from uwf_git.library.drafting import TaskDraft
     from uwf_git.library.handle import TaskHandle
     from uwf_git.library.players import PlayerResult
-    from uwf_git.library.runtime import TaskFilter, TaskRuntime
+    from uwf_git.library.runtime import TaskDraft, TaskFilter, TaskRuntime
     from uwf_git.library.starting import Limits
     from uwf_git.library.values import (
         BackgroundRun,
@@ -90,11 +89,10 @@ _HOMES = {
         "StoreFailed",
         "UwfError",
     ),
-    "uwf_git.library.drafting": ("TaskDraft",),
     "uwf_git.library.handle": ("TaskHandle",),
     "uwf_git.library.starting": ("Limits",),
     "uwf_git.library.players": ("PlayerResult",),
-    "uwf_git.library.runtime": ("TaskFilter", "TaskRuntime"),
+    "uwf_git.library.runtime": ("TaskDraft", "TaskFilter", "TaskRuntime"),
     "uwf_git.library.values": (
         "BackgroundRun",
         "TaskBranch",

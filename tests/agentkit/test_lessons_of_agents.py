@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from programs import write_program
 
 from uwf_git.agentkit.ladder import extract_meta
+from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.command_line import parse_reply
 from uwf_git.engine.prompt import build_prompt
@@ -144,11 +145,16 @@ def test_same_value_in_several_places_is_written_out_in_each(text: str, times: i
     assert "&id" not in written
 
 
-@pytest.mark.parametrize("module", PROGRAMS, ids=lambda each: str(each.ADAPTER.name))
+@pytest.mark.parametrize("adapter", PROGRAMS, ids=lambda each: each.name)
 @pytest.mark.parametrize("session", [None, "s1"])
 @pytest.mark.parametrize("is_structured", [True, False])
 def test_every_program_gets_the_whole_prompt(
-    module: Any, session: str | None, *, is_structured: bool, context: MakeContext, tmp_path: Path
+    adapter: CommandAdapter,
+    session: str | None,
+    *,
+    is_structured: bool,
+    context: MakeContext,
+    tmp_path: Path,
 ) -> None:
     known = context()
     prompt = build_prompt(known)
@@ -156,7 +162,7 @@ def test_every_program_gets_the_whole_prompt(
     settings = {"command": "any"}
 
     question = AdapterQuestion(prompt=prompt, schema=schema, session=session, settings=settings)
-    command = module.ADAPTER.build(question, str(tmp_path))
+    command = adapter.build(question, str(tmp_path))
 
     left = [path.read_text() for path in tmp_path.iterdir()]
     # A recipe of goose is JSON, in which no brace may stand as such.

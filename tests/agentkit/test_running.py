@@ -51,6 +51,17 @@ def test_result_is_all_that_stdout_gets(agent: Agent) -> None:
     assert set(ran.err.splitlines()) == {"debugging", "from a tool", "by hand"}
 
 
+def test_what_is_printed_after_the_result_goes_to_the_log(agent: Agent) -> None:
+    ran = agent(
+        "import atexit\n"
+        "atexit.register(lambda: (print('bye'), os.write(1, b'by hand\\n')))\n"
+        "return AgentResult({'ok': True}, 'text')"
+    )
+
+    assert (ran.status, ran.out) == (0, '{"meta": {"ok": true}, "content": "text"}\n')
+    assert set(ran.err.splitlines()) == {"bye", "by hand"}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "err"),
     [

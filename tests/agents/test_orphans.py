@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, WaitFor
 
-from uwf_git.agents.group import Orphans
+from uwf_git.agents.nested import Orphans
 
 pytestmark = [
     pytest.mark.usefixtures("tidy"),

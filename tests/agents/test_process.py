@@ -241,16 +241,27 @@ def test_agent_inherits_the_lock_that_says_it_lives(
 @pytest.mark.parametrize("descriptor", ["1", "2"])
 def test_endless_output_is_stopped(run: Run, program: Program, descriptor: str) -> None:
     limit = 1024 * 1024
-    heard: list[bytes] = []
 
-    ran = run(program(f"yes >&{descriptor}"), max_output_bytes=limit, on_stderr=heard.append)
+    ran = run(program(f"yes >&{descriptor}"), max_output_bytes=limit, max_logged_bytes=2 * limit)
 
     assert (ran.outcome, ran.exit_code) == ("too-much-output", 143)
     if descriptor == "1":
         assert ran.stdout == b"y\n" * (limit // 2)
     else:
         assert len(ran.stderr) == 64 * 1024
-        assert sum(map(len, heard)) == limit
+
+
+def test_long_log_costs_no_answer(run: Run, program: Program, tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    loud = program("echo answer; yes 'a line' | head -c 30000000 >&2; echo last >&2")
+
+    ran = run(loud, on_stderr=heard.append)
+
+    assert (ran.outcome, ran.exit_code, ran.stdout) == ("exited", 0, b"answer\n")
+    assert len(ran.stderr) == 64 * 1024
+    for log in (ran.stderr, b"".join(heard)):
+        assert log.endswith(b"last\n")
+    (tmp_path / "run" / "stderr").unlink()  # pytest keeps temporary directories for a while
 
 
 def test_too_much_output_is_too_much_though_the_agent_has_ended(

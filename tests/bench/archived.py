@@ -28,7 +28,7 @@ from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.objects.pack_writer import format_entry_head
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.message import build_thread_message
+from uwf_git.store.threads.history import build_thread_message
 
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _BEGIN_S = 1_700_000_000

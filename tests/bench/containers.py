@@ -20,12 +20,12 @@ from bench.world import Thread, World, begin_thread, make_store, play_once
 
 from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, list_leaves, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.build import put_workflow
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE, get_head
 from uwf_git.store.threads.history import read_snapshot

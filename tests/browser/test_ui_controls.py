@@ -6,7 +6,7 @@ import pytest
 from browser.test_ui_keyboard import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
-from web.stories import tell_work
+from web.stories import tell_waiting, tell_work
 
 from uwf_git.commands.control.answer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -85,6 +85,13 @@ def test_fork_from_a_step(world: World, tab: Tab) -> None:
     expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("developer")
     forks = [row for row in list_thread_rows(world.store, ListRequest()) if row["thread"] != thread]
     assert [row["depth"] for row in forks] == [2]
+    # Any event can be chosen, not steps alone.
+    tab.open(f"/t/{thread}")
+    tab.page.locator(".timeline a.event", has_text="Started").click()
+    expect(tab.page.locator(".of-step h2")).to_have_text("Started")
+    tab.find("button", "Fork here").click()
+    expect(tab.page.locator(".facts").first).to_contain_text("0 steps")
+    tab.open(f"/t/{forks[0]['thread']}")
     # What was before the fork is shown as the fork's: the controls act on what is shown.
     tab.page.locator(".timeline a.event", has_text="planner").click()
     expect(tab.page).to_have_url(re.compile(f"#/t/{forks[0]['thread']}/s/1$"))
@@ -99,11 +106,26 @@ def test_poke_takes_a_step_back(world: World, tab: Tab) -> None:
     tab.page.get_by_label("Why, or a hint").fill("Write better.")
     tab.find("button", "Poke").click()
     expect(tab.page.locator(".timeline .back")).to_have_text("writer taken back")
+    expect(tab.page.locator(".facts").first).to_contain_text("0 steps1 taken back")
     assert world.snapshot(thread).record.depth == 0
     tab.text("Change state, limits or agents").click()
     tab.page.get_by_label("Patch of the state").fill('["a"]')
     tab.find("button", "Patch").click()
     expect(tab.text("a patch is an object")).to_be_visible()
+
+
+def test_page_offers_and_shows_what_is_there(world: World, tab: Tab) -> None:
+    thread = tell_waiting(world)
+    tab.open(f"/t/{thread}")
+    notices = tab.page.locator(".notice")
+    expect(notices.get_by_role("link", name="Answer")).to_be_visible()
+    pause_thread(world.store, world.caller, thread, reason="hold")
+    expect(notices.last).to_contain_text("paused: hold")
+    expect(notices.first).to_contain_text("It can be answered once the thread is resumed.")
+    expect(notices.get_by_role("link")).to_have_count(0)
+    tab.open(f"/t/{thread}/s/99")
+    expect(tab.find("region", "The chosen step")).to_have_text("This thread has no step 99 here.")
+    assert tab.heard == []
 
 
 def test_interrupt_needs_a_reason(world: World, tab: Tab) -> None:
@@ -199,6 +221,10 @@ def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
     expect(titles).to_have_text(["Task 1", "Task 2"])
     tab.page.get_by_label("Changed within").select_option(label="Last day")
     expect(tab.text("No thread fits.")).to_be_visible()
+    tab.open("/?search=dropped")
+    tab.find("link", "all").click()
+    expect(titles).to_have_text(["Dropped"])
+    expect(tab.page.get_by_label("Search threads")).to_have_value("dropped")
     tab.open("/")
     expect(titles).to_have_count(3)
     tab.page.get_by_label("Status").select_option(label="killed")

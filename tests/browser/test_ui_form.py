@@ -102,7 +102,8 @@ def test_number_that_a_browser_cannot_hold_is_a_problem(page_of: Any, kind: str,
             {"~?": "1"},
             "Whichstringnullvaluenull",
         ),
-        ({"type": "integer", "default": 5}, {}, "Answera whole number, default 5"),
+        ({"type": "integer", "default": 5}, {}, "Answera whole number"),
+        ({"properties": {"n": {"const": 1, "default": 1}}}, {}, "n optionaldefault 1leave it out1"),
     ],
 )
 def test_form_says_what_can_be_done(page_of: Any, schema: Any, typed: Any, shown: str) -> None:

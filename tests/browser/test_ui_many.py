@@ -177,7 +177,7 @@ def test_branches_that_cannot_be_joined_are_told_with_what_to_type(world: World,
     notice = tab.page.locator(".notice").filter(has_text="Held up: ")
     expect(notice).to_contain_text("disagree about same")
     expect(notice.locator("code").first).to_have_text(
-        f"uwf thread patch {at.thread} '{{\"same\": 0}}'"
+        f"uwf --repo {world.store.path} thread patch {at.thread} '{{\"same\": 0}}'"
     )
     assert tab.heard == []
 

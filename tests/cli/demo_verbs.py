@@ -8,8 +8,14 @@ from typing import Any, NoReturn
 
 import click
 
-from uwf_git.cli.app.json_argument import read_json_argument
-from uwf_git.cli.app.parameters import INPUT, PROMPT_OPTIONS, Input, read_prompt, with_options
+from uwf_git.cli.app.parameters import (
+    INPUT,
+    PROMPT_OPTIONS,
+    Input,
+    read_json_argument,
+    read_prompt,
+    with_options,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session import Session

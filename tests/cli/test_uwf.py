@@ -27,7 +27,7 @@ def test_commands_are_named_after_their_verbs() -> None:
         room = ".".join(["uwf_git.cli", *rooms]) if verb != "draft" else "uwf_git.cli"
         alone = f"{room}.{verb}:command"
         assert entry.target == alone or re.fullmatch(
-            rf"{room}([._]\w+)?:{verb}_command", entry.target
+            rf"{room}([._]\w+)*:{verb}_command", entry.target
         )
 
 

@@ -10,12 +10,12 @@ from commands.world import World, replied
 from dulwich.objects import Commit, ObjectID, ShaFile
 
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.objects.objects import ObjectStore, disk_places
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import Head, advance_head, get_head

@@ -7,12 +7,15 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.agent import AgentSelection, select_agents, trust, untrust
-from uwf_git.commands.agent_check import (
+from uwf_git.commands.agent import (
     AgentCheck,
+    AgentSelection,
     CheckRequest,
     check_agent,
     find_trusted_settings,
+    select_agents,
+    trust,
+    untrust,
 )
 from uwf_git.store.git.config import GitConfig, add_config
 from uwf_git.store.threads.heads import NoSuchThread

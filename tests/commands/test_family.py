@@ -26,7 +26,6 @@ from uwf_git.commands.family import (
 )
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
 from uwf_git.commands.split import (
     Asked,
@@ -38,6 +37,7 @@ from uwf_git.commands.split import (
 from uwf_git.commands.step.step_thread import list_leaves, list_trunks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.threads.history import read_snapshot
 

@@ -47,11 +47,11 @@ from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, po
 from uwf_git.commands.family import list_branches
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import walk_history
 

@@ -15,7 +15,7 @@ from uwf_git.engine.expression import (
     check_condition,
     evaluate_condition,
 )
-from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.engine.moderator import lazy_list
 from uwf_git.errors import Refused, StoreDamaged
 
 WRONG = Path(__file__).parent / "made_up" / "wrong_conditions.json"

@@ -126,6 +126,14 @@ def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], va
     assert find_misfit(value, schema) == ""
 
 
+def test_default_is_told_where_the_field_may_be_left_out() -> None:
+    good = {"type": "boolean", "default": True}
+    assert list_questions(fields("good", good=good, also=good)) == [
+        "- `good` (required): true or false",
+        "- `also` (optional): true or false, true if you do not say",
+    ]
+
+
 def test_questions_of_several_forms_are_listed_form_by_form() -> None:
     accept = fields("status", status={"const": "accepted"}) | {"title": "All is well"}
     reject = fields("status", "why", status={"const": "rejected"}, why=STRING)

@@ -273,6 +273,15 @@ def test_each_encoder_yields_what_is_found(secret: str, before: bytes, after: by
         assert len(masked) < (len(before) + len(after) + 3) * 4 / 3 + 10
 
 
+@pytest.mark.parametrize("before", ["", "7"])
+def test_hexadecimal_is_masked_and_found(before: str) -> None:
+    dumped = KEY.encode().hex()
+    for spelled in (dumped, dumped.upper(), f"{dumped[:20]}\n{dumped[20:]}"):
+        text = f"{before}{spelled}\n"
+        assert mask(text, (KEY,)) == f"{before}[masked]\n"
+        assert find_secrets_in(text.encode(), take_fingerprints([KEY], SALT)) == (KEY,)
+
+
 def test_reading_ends_however_deep_a_text_is_encoded() -> None:
     deep = b"%" + b"25" * 100_000 + b"41"
 

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from refusing import raising, refuses
 
 from uwf_git.engine.expression import evaluate_condition
-from uwf_git.engine.lazy_list import LazyList, lazy_list
-from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
+from uwf_git.engine.moderator import (
+    LazyList,
+    Position,
+    StepSummary,
+    build_context,
+    lazy_list,
+    next_role,
+)
 from uwf_git.model.definition.definition import TABLE_NAMES
 from uwf_git.model.workflow import END, START, Graph, Transition
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.engine.moderator import lazy_list
 from uwf_git.engine.prompt import SchemaWords, build_answer_format, build_prompt
 from uwf_git.engine.turn_context import RoleView, parse_context
 

@@ -32,7 +32,7 @@ from uwf_git.store.objects.commit import (
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import get_head, list_threads
-from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+from uwf_git.store.threads.history import build_thread_message, parse_thread_message
 
 Git = Callable[..., str]
 

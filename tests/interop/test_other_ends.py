@@ -9,9 +9,9 @@ from interop.honest_flows import Told, git, other, play, refs_of, run_until, tel
 
 from uwf_git.commands.control.answer import kill_thread, patch_thread
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.model.names import Oid
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import Store, open_store
 
 

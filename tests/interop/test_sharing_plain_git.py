@@ -9,8 +9,8 @@ from commands.world import Git, World, read_thread
 from refusing import refuses
 
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.remote.push_plan import repair_remotes
+from uwf_git.commands.step.ending import fast_forward_from_tracking
 from uwf_git.store.store import open_store
 
 

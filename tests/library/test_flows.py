@@ -31,7 +31,7 @@ from uwf_git import (
     TaskRuntime,
 )
 from uwf_git.agentkit import AgentResult
-from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.engine.moderator import lazy_list
 from uwf_git.engine.turn_context import Step
 from uwf_git.errors import StoreDamaged
 from uwf_git.library import players

@@ -70,6 +70,16 @@ def test_a_value_nested_too_deeply_is_a_problem() -> None:
     assert "nested too deeply" in problem.message
 
 
+@pytest.mark.parametrize("draft", [{}, {"$schema": DRAFT_2020}, {"$schema": DRAFT_7}])
+def test_numbers_are_multiples_as_they_are_written(draft: Any) -> None:
+    cents = {**draft, "items": {"anyOf": [{"multipleOf": 0.01}, {"type": "null"}]}}
+    assert check_value(cents, [4.35, 19.99, 1e300, None]) == []
+    assert point_out(cents, [4.35]) == []
+    assert check_value({"multipleOf": 0.1}, 0.3, root={**draft, "multipleOf": 7}) == []
+    (problem,) = check_value({**draft, "multipleOf": 0.01}, 4.355)
+    assert problem.message == "4.355 is not a multiple of 0.01"
+
+
 @given(anything, anything)
 def test_whatever_is_checked_the_answer_is_problems(schema: Any, value: Any) -> None:
     assert all(isinstance(each, Problem) for each in check_schema(schema))

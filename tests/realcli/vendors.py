@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from realcli.served_model import ASIDE, MODEL
 
-from uwf_git.agentkit.adapters import aider, claude, codex, copilot, gemini, hermes, opencode, qwen
+from uwf_git.agentkit.adapters import claude, cli, codex, events
 from uwf_git.agentkit.programs.command import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
@@ -150,12 +150,12 @@ def _furnish_aider(_home: Path, url: str) -> dict[str, str]:
     }
 
 
-CLAUDE = Vendor(claude.ADAPTER, _furnish_claude, "bypassPermissions")
+CLAUDE = Vendor(claude.CLAUDE, _furnish_claude, "bypassPermissions")
 CODEX = Vendor(codex.ADAPTER, _furnish_codex, "danger-full-access")
-GEMINI = Vendor(gemini.ADAPTER, _furnish_gemini, "yolo")
-OPENCODE = Vendor(opencode.ADAPTER, _furnish_opencode, "auto", model=_OF_OPENCODE)
-COPILOT = Vendor(copilot.ADAPTER, _furnish_copilot, "allow-all-tools")
-QWEN = Vendor(qwen.ADAPTER, _furnish_qwen, "yolo")
-HERMES = Vendor(hermes.ADAPTER, _furnish_hermes, "yolo")
+GEMINI = Vendor(events.GEMINI, _furnish_gemini, "yolo")
+OPENCODE = Vendor(events.OPENCODE, _furnish_opencode, "auto", model=_OF_OPENCODE)
+COPILOT = Vendor(events.COPILOT, _furnish_copilot, "allow-all-tools")
+QWEN = Vendor(claude.QWEN, _furnish_qwen, "yolo")
+HERMES = Vendor(cli.HERMES, _furnish_hermes, "yolo")
 # It offers no tools, so that nothing of it is an aside.
-AIDER = Vendor(aider.ADAPTER, _furnish_aider, "edit", model=f"openai/{MODEL}", aside=None)
+AIDER = Vendor(cli.AIDER, _furnish_aider, "edit", model=f"openai/{MODEL}", aside=None)

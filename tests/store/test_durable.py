@@ -135,11 +135,14 @@ def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path)
     found = set()
     for moment in itertools.count(1):
         replace_file(str(path), b"old")
-        if not dies_at(moment, lambda: replace_file(str(path), b"new")):
+        path.chmod(0o6640)
+        old = path.stat()
+        died = dies_at(moment, lambda: replace_file(str(path), b"new", like=old))  # noqa: B023 (it runs at once)
+        found.add((path.read_bytes(), stat.S_IMODE(path.stat().st_mode)))
+        if not died:
             break
-        found.add(path.read_bytes())
-    # The rename is the last change, so there is no moment for a kill after it.
-    assert (found, path.read_bytes()) == ({b"old"}, b"new")
+    # The rename is the last change; setuid and setgid were not for the new content.
+    assert found == {(b"old", 0o6640), (b"new", 0o640)}
 
 
 def test_content_is_on_the_disk_before_it_has_its_name(

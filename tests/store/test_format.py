@@ -33,8 +33,7 @@ from uwf_git.store.nodes import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_no
 from uwf_git.store.objects.commit import parse_trailers
 from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.history import KEPT
-from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+from uwf_git.store.threads.history import KEPT, build_thread_message, parse_thread_message
 from uwf_git.store.workflows import WORKFLOWS
 
 SOURCES = {

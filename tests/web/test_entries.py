@@ -20,6 +20,7 @@ from uwf_git.web.entries import (
     json_value,
     line,
     preformatted,
+    render_excerpt,
 )
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -55,6 +56,11 @@ def test_what_was_written_is_shown(text: str) -> None:
 
 def test_long_lines_are_cut() -> None:
     assert line("x" * 1000) == f"<bdi>{'x' * 299}…</bdi>"
+
+
+def test_it_is_said_which_part_of_a_log_is_shown() -> None:
+    cut = {"text": "end", "bytes": 9, "isCut": True, "isLog": True, "command": "git x"}
+    assert "The last 3 bytes of the 9 bytes that are kept; these: <code>" in render_excerpt(cut)
 
 
 def test_a_difference_tells_its_lines_apart() -> None:

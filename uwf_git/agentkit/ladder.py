@@ -7,6 +7,7 @@ Source: seed 003 (three phases); seed 000 section 1.5.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -21,7 +22,7 @@ from uwf_git.agents.command_line import (
     show_beginning,
     split_front_matter,
 )
-from uwf_git.engine.prompt import build_answer_format
+from uwf_git.engine.prompt import build_answer_format, literal
 from uwf_git.engine.turn_context import (
     AgentContext,
     ExtractContext,
@@ -29,8 +30,9 @@ from uwf_git.engine.turn_context import (
     build_extract_context,
 )
 from uwf_git.errors import AgentFailed, UwfError
-from uwf_git.model.plain_schema import is_plainly_valid
+from uwf_git.model.plain_schema import is_plainly_valid, load_schema_check
 from uwf_git.model.thread import add_usage
+from uwf_git.model.yaml_reader import BadYaml, parse_yaml
 
 # Check a meta against its schema, and ask for an answer as one object, `content` and `meta`.
 
@@ -42,10 +44,7 @@ def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT00
             return ""
     except RecursionError:
         return "it is nested too deeply"
-    # jsonschema costs 75 ms, and most values are valid.
-    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (see above)
-
-    for problem in check_value(schema, meta):
+    for problem in load_schema_check().check_value(schema, meta):
         return f"{problem.path}: {problem.message}" if problem.path else problem.message
     return ""
 
@@ -156,9 +155,38 @@ _SEARCHED = 200_000
 _MOST_PLACES = 50
 _MOST_FAILURES = 1_000
 
-_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})[ \t]*([\w+-]*)")
+# One that is not closed goes on to the end.
+_FENCED = re.compile(
+    r"^ {0,3}(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+(?P<language>[\w+-]*+)[^\n]*+\n"
+    r"(?P<body>.*?)(?:(?P<end>^[ \t]*+(?P=fence)(?P=sign)*+[ \t\r]*+(?:\n|\Z))|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _RULE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _OBJECT = re.compile(r'\{(?=\s*["}])')
+
+# What was begun and not ended is a thought as well; a tag in a code fence is a quotation.
+_THOUGHT = r"<(?P<tag>think(?:ing)?)>.*?(?:</(?P=tag)>|\Z)"
+_FIRST_THOUGHTS = re.compile(rf"[\s\ufeff]*+(?:{_THOUGHT}\s*+)+", re.DOTALL)
+_LATER_THOUGHT = re.compile(
+    rf"^[ \t]*+(?:(?P<fence>```|~~~).*?^[ \t]*+(?P=fence)|{_THOUGHT})", re.DOTALL | re.MULTILINE
+)
+_LONE_END = re.compile(r"^</think>[ \t\r]*$\s*", re.MULTILINE)
+
+
+def drop_thoughts(text: str) -> str:
+    """Return *text* without what a model thought before it answered.
+
+    Servers such as ollama and vLLM leave it there, or only its end. Front matter begins no thought.
+    """
+    if first := _FIRST_THOUGHTS.match(text):
+        return text[first.end() :]
+    end = None if text.lstrip("\ufeff \t\r\n").startswith("---") else _LONE_END.search(text)
+    return text[end.end() :] if end and "<think>" not in text[: end.start()] else text
+
+
+def _blank_thoughts(text: str) -> str:
+    """Return *text*, as long, with blanks instead of thoughts."""
+    return _LATER_THOUGHT.sub(lambda each: each[0] if each["fence"] else " " * len(each[0]), text)
 
 
 class NoMeta(AgentFailed):
@@ -192,51 +220,86 @@ class Extracted:
     rung: Rung
 
 
+class _Block(NamedTuple):
+    """A fenced block, or what is between two rules; its place in the text, and its language."""
+
+    end: int
+    start: int
+    body: str
+    language: str = ""
+
+
 def extract_meta(text: str, schema: dict[str, Any] | bool) -> Extracted:  # noqa: FBT001 (true is a schema, no switch)
     """Find the fields in an answer.
 
     Front matter at the very beginning is returned even if it does not fit *schema*, unless
     something else fits, so that the caller can report what is wrong with it. Otherwise, in this
-    order: front matter in a code fence, or after a preamble; the last fenced block of JSON or
-    YAML; the last JSON object. These count only if they fit.
+    order: the last front matter, in a code fence or not; the last fenced block of JSON or YAML;
+    the last JSON object. These count only if they fit and do not contradict each other; what a
+    block of fields quotes is a part of it. What a model thought is no part of the answer.
 
     Raises:
         NoMeta: nothing fits; it names what is wrong with the closest.
     """
+    text = drop_thoughts(text)
     certain, closest = _read_front_matter(text)
-    if certain is not None and _has_required(certain.meta, schema):
-        return certain
-    for guess in _guesses(text):
-        problem = find_misfit(guess.meta, schema)
-        if not problem:
-            return guess
-        closest = closest or problem
-    if certain is not None:
-        return certain
-    raise NoMeta(closest or "there is neither front matter nor JSON", text)
+    found = [] if certain is None else [certain]
+    required = schema.get("required", []) if isinstance(schema, dict) else []
+    # The engine checks the rest.
+    if certain is None or not certain.meta.keys() >= set(required):
+        fitting, closest = _find_fitting(text, schema, closest)
+        found = fitting or found
+    elif end := _LONE_END.search(certain.content):
+        # They may be the draft in a thought that ends there.
+        found += filter(None, _read_front_matter(certain.content[end.end() :])[:1])
+    for other in found[1:]:
+        if disputed := _find_disputed(found[0].meta, other.meta, schema):
+            raise NoMeta(f"two blocks of fields disagree: {disputed}", text)
+    if not found:
+        raise NoMeta(closest or "there is neither front matter nor JSON", text)
+    return found[0]
 
 
-def _guesses(text: str) -> Iterator[Extracted]:
-    """Yield candidates for the fields, the likeliest first."""
-    blocks = list(_find_blocks(text))[: -_MOST_PLACES - 1 : -1]
-    for block in blocks:
-        front, _ = _read_front_matter(block.body)
-        if front is not None:
-            rest = front.content + text[block.end :]
-            stands_first = not text[: block.start].strip(" \t\r\n\ufeff")
-            yield Extracted(front.meta, rest if stands_first else text, "front-matter")
-    # After a preamble, or at the end.
-    pairs = list(pairwise(_RULE.finditer(text)))
-    for opening, closing in pairs[:_MOST_PLACES] + pairs[_MOST_PLACES:][-_MOST_PLACES:]:
-        meta, _ = _read_yaml(text[opening.end() : closing.start()])
-        if meta is not None:
-            yield Extracted(meta, text, "front-matter")
-    for block in blocks:
-        value = _read_block(block)
-        if value is not None:
-            yield Extracted(value, text, "block")
-    for value in _find_objects(text[-_SEARCHED:])[::-1]:
-        yield Extracted(value, text, "json")
+def _find_fitting(text: str, schema: Any, closest: str) -> tuple[list[Extracted], str]:
+    """Return the last of each form that fits; also why the likeliest of the others does not."""
+    found: dict[str, Extracted] = {}
+    places: list[_Block] = []
+    for place, guess in _list_guesses(text):
+        if "json" in found or any(at.start <= place.start < at.end for at in places):
+            continue
+        if problem := find_misfit(guess.meta, schema):
+            closest = closest or problem
+        else:
+            found.setdefault(guess.rung, guess)
+            places.append(place)
+    return list(found.values()), closest
+
+
+def _find_disputed(meta: Any, other: Any, schema: Any) -> str:
+    """Return a field that *schema* names and of which the two say different things; else ""."""
+    if not isinstance(meta, dict) or not isinstance(other, dict):
+        return ""
+    disputed = (key for key in meta if other.get(key, meta[key]) != meta[key])
+    return next((key for key in disputed if literal(key) in literal(schema)), "")
+
+
+def _list_guesses(text: str) -> Iterator[tuple[_Block, Extracted]]:
+    """Yield the candidates for the fields, form by form, and of each form the last first."""
+    seen = _blank_thoughts(text)
+    blocks = _list_blocks(seen)
+    pairs = [(one.start(), two.end()) for one, two in pairwise(_RULE.finditer(seen))]
+    pairs = pairs[:_MOST_PLACES] + pairs[_MOST_PLACES:][-_MOST_PLACES:]
+    between = [_Block(end, start, seen[start:end]) for start, end in pairs]
+    for place in sorted([*blocks, *between], reverse=True):
+        if front := _read_front_matter(place.body)[0]:
+            stands_first = not text[: place.start].strip(" \t\r\n\ufeff")
+            content = front.content + text[place.end :] if stands_first else text
+            yield place, Extracted(front.meta, content, "front-matter")
+    for place in blocks:
+        if (value := _read_block(place)) is not None:
+            yield place, Extracted(value, text, "block")
+    for place, value in _find_objects(seen)[::-1]:
+        yield place, Extracted(value, text, "json")
 
 
 def _read_front_matter(text: str) -> tuple[Extracted | None, str]:
@@ -253,9 +316,6 @@ def _read_front_matter(text: str) -> tuple[Extracted | None, str]:
 
 def _read_yaml(source: str) -> tuple[dict[str, Any] | None, str]:
     """Read the fields in *source*; else return why there are none."""
-    # PyYAML costs 12 ms; answers with native structured output do not need it.
-    from uwf_git.model.yaml_reader import BadYaml, parse_yaml  # noqa: PLC0415 (see above)
-
     try:
         value = parse_yaml(source).value
     except BadYaml as error:
@@ -263,59 +323,35 @@ def _read_yaml(source: str) -> tuple[dict[str, Any] | None, str]:
     return (value, "") if isinstance(value, dict) else (None, "the front matter has no fields")
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A fenced block: its place in the text, and its language."""
-
-    start: int
-    end: int
-    language: str
-    body: str
-
-
-def _find_blocks(text: str) -> Iterator[_Block]:
-    position = max(0, len(text) - _SEARCHED)
-    start, begin, fence, language = 0, 0, "", ""
-    for line in text[position:].splitlines(keepends=True):
-        opening = _FENCE.match(line)
-        if not fence and opening:
-            fence, language = opening[1], opening[2].lower()
-            start, begin = position, position + len(line)
-        elif fence and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            yield _Block(start, position + len(line), language, text[begin:position])
-            fence = ""
-        position += len(line)
+def _list_blocks(text: str) -> list[_Block]:
+    """List the last fenced blocks of *text*, the last first."""
+    found = [each for each in _FENCED.finditer(text, max(0, len(text) - _SEARCHED)) if each["end"]]
+    return [
+        _Block(each.end(), each.start(), each["body"], each["language"].lower())
+        for each in found[: -_MOST_PLACES - 1 : -1]
+    ]
 
 
 def _read_block(block: _Block) -> Any:
     """Read a fenced block in its language; None if it is in another."""
     if block.language in {"json", ""}:
-        try:
+        with suppress(BadJson):
             return parse_strict_json(block.body.strip())
-        except BadJson:
-            pass
     return _read_yaml(block.body)[0] if block.language in {"yaml", "yml", ""} else None
 
 
-def _find_objects(text: str) -> list[Any]:
+def _find_objects(text: str) -> list[tuple[_Block, Any]]:
     """List the outermost JSON objects in *text*, first to last."""
-    found: list[Any] = []
-    failures = 0
-    match = _OBJECT.search(text)
-    while match and failures < _MOST_FAILURES:
-        try:
-            value, end = parse_strict_json_at(text, match.start())
-            found.append(value)
-        except BadJson:
-            failures, end = failures + 1, match.end()
-        match = _OBJECT.search(text, end)
+    found: list[tuple[_Block, Any]] = []
+    failures, end = 0, 0
+    for match in _OBJECT.finditer(text, max(0, len(text) - _SEARCHED)):
+        if match.start() >= end and failures < _MOST_FAILURES:
+            try:
+                value, end = parse_strict_json_at(text, match.start())
+                found.append((_Block(end, match.start(), ""), value))
+            except BadJson:
+                failures += 1
     return found
-
-
-def _has_required(meta: dict[str, Any], schema: Any) -> bool:
-    """Return whether *meta* has the required fields; the engine checks the rest."""
-    required = schema.get("required", []) if isinstance(schema, dict) else []
-    return meta.keys() >= set(required)
 
 
 MOST_CORRECTIONS = 2
@@ -369,10 +405,11 @@ def extract_with_fallbacks(
     found = climbing.look(first, first=first)
     if isinstance(found, str):
         found = climbing.correct(question, first, found)
-    if isinstance(found, str) and first.text.strip():
+    if isinstance(found, str):
         found = climbing.extract(first, found)
     if isinstance(found, str):
-        raise NoMeta(found, first.text, usage=climbing.usage)
+        # Thoughts alone have been paid for, too.
+        raise NoMeta(found, first.text or climbing.said, usage=climbing.usage)
     rungs.note({"type": "rung", "rung": found.rung})
     return found
 
@@ -385,6 +422,7 @@ class _Climb:
     context: AgentContext
     rungs: Fallbacks
     usage: dict[str, Any] = field(default_factory=dict)
+    said: str = ""
 
     def ask_first(self, question: AdapterQuestion) -> AdapterAnswer:
         """Ask in the earlier conversation; in a new one if it is lost or there is none."""
@@ -409,7 +447,9 @@ class _Climb:
             self.rungs.note({"type": "error", "kind": failure.kind, "message": failure.message})
             raise
         self._account(answer)
-        return answer
+        self.said = self.said or answer.text
+        text = answer.text if answer.structured is not None else drop_thoughts(answer.text)
+        return replace(answer, text=text)
 
     def _account(self, answer: AdapterAnswer) -> None:
         self.usage = add_usage(self.usage, dict(answer.usage))
@@ -421,8 +461,7 @@ class _Climb:
         suffix = "" if answer is first else "-corrected"
         problems: list[str] = []
         for rung, meta, content, problem in self._list_found(answer, first):
-            misfit = problem or find_misfit(meta, role.output_schema)
-            if not misfit:
+            if not (misfit := problem or find_misfit(meta, role.output_schema)):
                 return self._result(meta, content, rung + suffix, first)
             problems.append(f"{role.output_file}: {misfit}" if rung == "file" else misfit)
         return problems[0]
@@ -450,8 +489,9 @@ class _Climb:
             yield extracted.rung, extracted.meta, said, ""
 
     def _result(self, meta: Any, content: str, rung: str, first: AdapterAnswer) -> AgentResult:
-        usage = self.usage or None
-        return AgentResult(meta, content, usage=usage, session=first.session, rung=rung)
+        return AgentResult(
+            meta, content, usage=self.usage or None, session=first.session, rung=rung
+        )
 
     def correct(
         self, question: AdapterQuestion, first: AdapterAnswer, problem: str
@@ -482,20 +522,20 @@ class _Climb:
         return problem
 
     def extract(self, first: AdapterAnswer, problem: str) -> AgentResult | str:
-        """Let the configured model, if there is one, read the agent's text."""
+        """Let the configured model, if there is one, read the agent's text without thoughts."""
+        text = _blank_thoughts(first.text).strip()
         try:
-            extractor = self.rungs.find_extractor()
+            extractor = self.rungs.find_extractor() if text else None
             if extractor is None:
                 return problem
-            answer = extractor(build_extract_context(self.context, first.text))
+            answer = extractor(build_extract_context(self.context, text))
         except UwfError as failure:
             # A wrong setting of the extractor must not lose the agent's answer.
             if isinstance(failure, AskFailed) and failure.partial is not None:
                 self._account(failure.partial)
             return f"{problem}; the extractor: {failure.message}"
         self._account(answer)
-        misfit = find_misfit(answer.structured, self.context.current_role.output_schema)
-        if misfit:
+        if misfit := find_misfit(answer.structured, self.context.current_role.output_schema):
             return f"{problem}; the extractor's fields: {misfit}"
         return self._result(answer.structured, first.text, "extractor", first)
 

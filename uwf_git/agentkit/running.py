@@ -214,7 +214,7 @@ def _rare_collections() -> Iterator[None]:
 
 @contextmanager
 def _kept_stdout() -> Iterator[IO[bytes]]:
-    """Keep the real stdout for the result; redirect all other output to stderr."""
+    """Keep the real stdout for the result; redirect all other output to stderr, and for good."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "wb") as kept:
         os.dup2(2, 1)
@@ -222,7 +222,6 @@ def _kept_stdout() -> Iterator[IO[bytes]]:
             yield kept
         finally:
             sys.stdout.flush()
-            os.dup2(kept.fileno(), 1)
 
 
 def _account_for_exit(error: SystemExit) -> int:

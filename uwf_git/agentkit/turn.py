@@ -121,12 +121,11 @@ def _find_configured(adapter: str, role: str, config: "GitConfig") -> dict[str, 
 
 def _require_trusted(git_dir: str, names: list[str], environ: Mapping[str, str]) -> None:
     """Check that the settings *names* are the user's, or trusted for the current directory."""
-    from uwf_git.store.store import open_store  # noqa: PLC0415 (see above)
-    from uwf_git.store.trust import require_trusted  # noqa: PLC0415 (see above)
+    from uwf_git.store import store, trust  # noqa: PLC0415 (see above)
 
-    store = open_store(git_dir, environ=environ)
+    opened = store.open_store(git_dir, environ=environ)
     for name in names:
-        require_trusted(store, name, os.getcwd())
+        trust.require_trusted(opened, name, os.getcwd())
 
 
 def plain_key(key: str) -> str:

@@ -88,11 +88,11 @@ def resolve_program(program: str, *, path: str, workdir: str) -> str:
         found = str(place / program)
         _check_executable(program, found)
     else:
-        import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; most commands only name agents)
-
-        # Empty and relative entries are relative to the agent's work directory.
-        entries = [str(place / entry) for entry in path.split(os.pathsep)]
-        found = shutil.which(program, path=os.pathsep.join(entries)) or ""
+        # Empty and relative entries are relative to the agent's work directory. `shutil.which`
+        # does the same, with bz2 and lzma behind it; most commands only name agents.
+        files = (place / entry / program for entry in path.split(os.pathsep))
+        executable = (str(file) for file in files if os.access(file, os.X_OK))
+        found = next((file for file in executable if not os.path.isdir(file)), "")
         if not found:
             raise ProgramMissing(program, "is not on the PATH", hint=_missing_hint(program))
     _check_interpreter(program, found)
@@ -158,6 +158,9 @@ RunOutcome = Literal[
 
 DEFAULT_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 DEFAULT_MAX_LOG_BYTES = 64 * 1024
+MAX_LOGGED_BYTES = 1024 * 1024 * 1024
+"""More is no log, but an agent that has run wild and fills the disk."""
+
 DEFAULT_GRACE_S = 5.0
 
 
@@ -201,7 +204,10 @@ class AgentRequest(NamedTuple):
     """None: no limit."""
 
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
-    """The limit for stdout, and for stderr."""
+    """The limit for stdout."""
+
+    max_logged_bytes: int = MAX_LOGGED_BYTES
+    """The limit for stderr, while it runs: what it has printed at its end counts all the same."""
 
     max_log_bytes: int = DEFAULT_MAX_LOG_BYTES
     """How much of the end of stderr is returned."""

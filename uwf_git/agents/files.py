@@ -17,6 +17,10 @@ from uwf_git.agents.command_line import OnOutput
 from uwf_git.errors import AgentFailed
 from uwf_git.model.names import check_path_below
 
+with suppress(ImportError):
+    # Windows has none, and reads files by this module.
+    import fcntl
+
 # Output files: what a program writes into a file, read while the file grows.
 
 _CHUNK_BYTES = 64 * 1024
@@ -63,6 +67,12 @@ class OutputFile:
     def read_tail(self, length: int) -> bytes:
         return self.read(max(0, self.size() - length), length)
 
+    def skip_to_last(self, length: int) -> None:
+        """Leave unread what is before the last *length* bytes, and the rest of its line."""
+        start = self.size() - length
+        if start > self.offset:
+            self.offset = start + self.read(start, _CHUNK_BYTES).find(b"\n") + 1
+
     def close(self) -> None:
         """Close the file; it stays on disk."""
         os.close(self.descriptor)
@@ -73,10 +83,6 @@ class Outputs(NamedTuple):
 
     stdout: OutputFile
     stderr: OutputFile
-
-    def size(self) -> int:
-        """Return the size of the longer output."""
-        return max(self.stdout.size(), self.stderr.size())
 
     def close(self) -> None:
         """Close the outputs; the files stay."""
@@ -123,8 +129,6 @@ def reserve(descriptor: int, length: int) -> None:
     """
     if sys.platform != "linux":
         return
-    import fcntl  # noqa: PLC0415 (Windows has none, and reads files by this module)
-
     try:
         fcntl.ioctl(descriptor, _RESERVE, _SPACE.pack(0, os.SEEK_SET, 0, length, *[0] * 6))
     except OSError as error:

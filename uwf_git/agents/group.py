@@ -3,12 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from uwf_git.errors import Refused
@@ -104,16 +103,22 @@ def check_cancelled() -> None:
         raise KeyboardInterrupt
 
 
+def _load_pools() -> ModuleType:
+    from concurrent import futures  # noqa: PLC0415 (with logging behind it; few have branches)
+
+    return futures
+
+
 def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
     """Return the *futures* that are done, as soon as any is; Ctrl-C is noticed meanwhile.
 
     The kernel may give the signal to another thread, and Python handles it in the main thread only:
     so the main thread wakes now and then.
     """
-    from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 (with logging behind it; few have branches)
-
+    pools = _load_pools()
     while True:
-        done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
+        done: set[Future[Result]]
+        done, _ = pools.wait(futures, timeout=_WAKE_S, return_when=pools.FIRST_COMPLETED)
         if done or not futures:
             return done
         check_cancelled()
@@ -126,8 +131,6 @@ def run_at_once(
 
     Each runs in a thread of Python: they wait for agents.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (as above)
-
     if len(items) == 1:
         return [work(items[0])]
     cancelled = threading.Event()
@@ -136,7 +139,7 @@ def run_at_once(
         with cancellable(cancelled):
             return work(item)
 
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+    with _load_pools().ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         futures = [pool.submit(run, item) for item in items]
         try:
             return [wait_for_one([future]).pop().result() for future in futures]
@@ -276,103 +279,6 @@ def name_left(group: int) -> tuple[str, ...]:
         return ()
     time.sleep(_LEAVING_S)
     return tuple(f"{read_name(each.pid)} ({each.pid})" for each in list_members(group) or ())
-
-
-# Find and end the processes that a program left behind.
-#
-# opencode and gemini start every tool in a session of its own, which a signal to their group does
-# not reach, and a daemon forks twice to lose its parent. As child subreaper (prctl(2), Linux) we
-# become their parent. Only descendants of this process are signalled, and no child that was there
-# before. Without /proc nothing is found, and only the process group can be ended.
-
-_PR_SET_CHILD_SUBREAPER = 36
-_TICK_S = 0.01
-
-
-class Orphans:
-    """The processes that become our children from now on because their parent ended."""
-
-    def __init__(self) -> None:
-        self._are_ours = _set_subreaper(is_on=True)
-        self._known: set[int] = set()
-        if self._are_ours and _has_children():
-            self._known = {
-                each.pid for each in list_processes() or () if each.parent == os.getpid()
-            }
-
-    def close(self) -> None:
-        if self._are_ours:
-            _set_subreaper(is_on=False)
-
-    def keep(self, pid: int) -> None:
-        """Do not end *pid*, a child that was started since."""
-        self._known.add(pid)
-
-    def end(self, *, grace_s: float) -> None:
-        """End orphans and their descendants: SIGTERM, wait at most *grace_s*, SIGKILL."""
-        if not self._are_ours:
-            return
-        killing_from = time.monotonic() + grace_s
-        asked: set[int] = set()
-        while living := self._living():
-            now = time.monotonic()
-            if now >= killing_from + TEAR_DOWN_S:
-                return
-            for pid in living:
-                if now >= killing_from:
-                    _send(pid, signal.SIGKILL)
-                elif pid not in asked:
-                    asked.add(pid)
-                    _send(pid, signal.SIGTERM)
-                    # A stopped process handles SIGTERM only when it is continued.
-                    _send(pid, signal.SIGCONT)
-            time.sleep(_TICK_S)
-
-    def _living(self) -> set[int]:
-        """Return the orphans and descendants that run, and reap those that ended."""
-        if not _has_children():
-            return set()
-        processes = list_processes() or []
-        ours = {os.getpid()}
-        found: set[int] = set()
-        while ours:
-            born = {each for each in processes if each.parent in ours}
-            born = {each for each in born if each.pid not in self._known | found}
-            ours = {each.pid for each in born}
-            found |= ours
-        for each in processes:
-            if each.pid in found and each.has_ended:
-                found.remove(each.pid)
-                if each.parent == os.getpid():
-                    with suppress(ChildProcessError):
-                        os.waitpid(each.pid, os.WNOHANG)
-        return found
-
-
-def _set_subreaper(*, is_on: bool) -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    # Only adapters that run a program need it, and it costs some milliseconds.
-    import ctypes  # noqa: PLC0415
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0) == 0)
-
-
-def _has_children() -> bool:
-    """Return whether we have a child or zombie; cheaper than a search through /proc."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    # The pid was not reused: only we reap our children, and for other descendants /proc was read
-    # a moment ago.
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 # Start a program that outlives us and our terminal.

@@ -1,15 +1,18 @@
 """Run the program that an adapter drives, to its end.
 
 When ``run_nested`` returns or raises, nothing that the program started runs any more: its
-process group is ended, then whatever left the group (group.py); it cannot outlive us either
+process group is ended, then whatever left the group; it cannot outlive us either
 (the watchdog above). Input and output are files, so no pipe can fill and no daemon can hold us
 up.
 """
 
+import ctypes
 import os
 import queue
 import select
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +23,108 @@ from typing import IO, Literal, NamedTuple, cast
 from uwf_git.agents.command_line import OnOutput
 from uwf_git.agents.files import Heard, Outputs, create_output, forward
 from uwf_git.agents.group import (
-    Orphans,
+    TEAR_DOWN_S,
     deferred_signals,
     find_deadline,
     stop_group,
     tick_ms,
     watched,
 )
-from uwf_git.surroundings import LOCAL_VARIABLES
+from uwf_git.surroundings import LOCAL_VARIABLES, list_processes
+
+# Find and end the processes that a program left behind.
+#
+# opencode and gemini start every tool in a session of its own, which a signal to their group does
+# not reach, and a daemon forks twice to lose its parent. As child subreaper (prctl(2), Linux) we
+# become their parent. Only descendants of this process are signalled, and no child that was there
+# before. Without /proc nothing is found, and only the process group can be ended.
+
+_PR_SET_CHILD_SUBREAPER = 36
+_TICK_S = 0.01
+
+
+class Orphans:
+    """The processes that become our children from now on because their parent ended."""
+
+    def __init__(self) -> None:
+        self._are_ours = _set_subreaper(is_on=True)
+        self._known: set[int] = set()
+        if self._are_ours and _has_children():
+            self._known = {
+                each.pid for each in list_processes() or () if each.parent == os.getpid()
+            }
+
+    def close(self) -> None:
+        if self._are_ours:
+            _set_subreaper(is_on=False)
+
+    def keep(self, pid: int) -> None:
+        """Do not end *pid*, a child that was started since."""
+        self._known.add(pid)
+
+    def end(self, *, grace_s: float) -> None:
+        """End orphans and their descendants: SIGTERM, wait at most *grace_s*, SIGKILL."""
+        if not self._are_ours:
+            return
+        killing_from = time.monotonic() + grace_s
+        asked: set[int] = set()
+        while living := self._living():
+            now = time.monotonic()
+            if now >= killing_from + TEAR_DOWN_S:
+                return
+            for pid in living:
+                if now >= killing_from:
+                    _send(pid, signal.SIGKILL)
+                elif pid not in asked:
+                    asked.add(pid)
+                    _send(pid, signal.SIGTERM)
+                    # A stopped process handles SIGTERM only when it is continued.
+                    _send(pid, signal.SIGCONT)
+            time.sleep(_TICK_S)
+
+    def _living(self) -> set[int]:
+        """Return the orphans and descendants that run, and reap those that ended."""
+        if not _has_children():
+            return set()
+        processes = list_processes() or []
+        ours = {os.getpid()}
+        found: set[int] = set()
+        while ours:
+            born = {each for each in processes if each.parent in ours}
+            born = {each for each in born if each.pid not in self._known | found}
+            ours = {each.pid for each in born}
+            found |= ours
+        for each in processes:
+            if each.pid in found and each.has_ended:
+                found.remove(each.pid)
+                if each.parent == os.getpid():
+                    with suppress(ChildProcessError):
+                        os.waitpid(each.pid, os.WNOHANG)
+        return found
+
+
+def _set_subreaper(*, is_on: bool) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0) == 0)
+
+
+def _has_children() -> bool:
+    """Return whether we have a child or zombie; cheaper than a search through /proc."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    # The pid was not reused: only we reap our children, and for other descendants /proc was read
+    # a moment ago.
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
 
 # The environment of a nested agent program: an allow list.
 #
@@ -239,6 +336,10 @@ def _follow(
     request: NestedRequest, outputs: Outputs, heard: Heard, ended: int, received: list[int]
 ) -> NestedOutcome:
     """Wait until the program ends, or must be ended."""
+
+    def is_too_much() -> bool:
+        return any(each.size() > request.max_output_bytes for each in outputs)
+
     poller = select.poll()
     poller.register(ended, 0)
     deadline = find_deadline(request.timeout_s)
@@ -249,13 +350,13 @@ def _follow(
         now = time.monotonic()
         if received:
             return "interrupted"
-        if outputs.size() > request.max_output_bytes:
+        if is_too_much():
             return "too-much-output"
         if now >= deadline:
             return "timed-out"
         if now >= silent_from:
             return "silent"
-    return "too-much-output" if outputs.size() > request.max_output_bytes else "exited"
+    return "too-much-output" if is_too_much() else "exited"
 
 
 def _end_watchdog(child: "subprocess.Popen[bytes]", *, within_s: float) -> None:

@@ -107,8 +107,7 @@ class AgentInterrupted(KeyboardInterrupt):
 def run_agent(request: AgentRequest, listener: Listener) -> AgentRun:
     """Run an agent to its end and return what it left.
 
-    Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
-    ends the agent. Raises
+    Output goes to *listener* as it comes. An exception of *listener* ends the agent. Raises
     WorkdirMissing, SpawnFailed or RunDirUnusable if nothing could run, and for Ctrl-C
     AgentInterrupted, which carries the run.
     """
@@ -200,7 +199,7 @@ class _Watch:
             check_cancelled()
             if self.listener.is_done():
                 return "dismissed"
-            if self._is_over_limit():
+            if self._is_over_limit() or self._logs_too_much():
                 return "too-much-output"
             if time.monotonic() >= deadline:
                 return "timed-out"
@@ -208,15 +207,20 @@ class _Watch:
         return "too-much-output" if self._is_over_limit() else "exited"
 
     def forward(self, *, at_most: int | None = None) -> None:
-        """Pass new output to the listener, at most *at_most* chunks of each output."""
-        heard = (
-            (self.outputs.stderr, self.listener.on_stderr),
-            (self.outputs.stdout, self.listener.on_stdout),
-        )
-        forward(heard, at_most=at_most, limit=self.request.max_output_bytes)
+        """Pass new output to the listener, at most *at_most* chunks of each output.
+
+        Of a flood in the log only the newest, or the listener would be busy long after the end.
+        """
+        limit = self.request.max_output_bytes
+        self.outputs.stderr.skip_to_last(limit)
+        forward([(self.outputs.stderr, self.listener.on_stderr)], at_most=at_most)
+        forward([(self.outputs.stdout, self.listener.on_stdout)], at_most=at_most, limit=limit)
 
     def _is_over_limit(self) -> bool:
-        return self.outputs.size() > self.request.max_output_bytes
+        return self.outputs.stdout.size() > self.request.max_output_bytes
+
+    def _logs_too_much(self) -> bool:
+        return self.outputs.stderr.size() > self.request.max_logged_bytes
 
 
 def _start(request: AgentRequest, outputs: Outputs, held: int) -> "subprocess.Popen[bytes]":

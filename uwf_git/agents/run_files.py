@@ -40,10 +40,10 @@ _RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 class RunDirUnusable(Refused):
     code = "spool-failed"
 
-    def __init__(self, run_dir: str, problem: str) -> None:
+    def __init__(self, run_dir: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(
             f"the run directory {run_dir} cannot be used: {problem}",
-            hint="check its permissions, and whether the disk is full",
+            hint=hint or "check its permissions, and whether the disk is full",
             run_dir=run_dir,
             problem=problem,
         )
@@ -80,7 +80,9 @@ def read_run_result(
         with closing(open_left_file(str(place / STDERR))) as log:
             stderr = log.read_tail(max_log_bytes)
     except OSError as error:
-        raise RunDirUnusable(run_dir, f"{error.filename}: {error.strerror}") from error
+        theirs = "the agent of another user left it: the next step is that user's to take"
+        hint = theirs if isinstance(error, PermissionError) else None
+        raise RunDirUnusable(run_dir, f"{error.filename}: {error.strerror}", hint=hint) from error
     is_too_much = len(stdout) > max_output_bytes
     return AgentRun(
         outcome="lost" if exit_code is None else "too-much-output" if is_too_much else "exited",

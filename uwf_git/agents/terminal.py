@@ -13,10 +13,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from uwf_git.errors import Refused
 from uwf_git.model.text import visible_block
+
+with suppress(ImportError):
+    # Windows has none, and no such terminals.
+    import fcntl
 
 VARIABLE = "UWF_TTY"
 
@@ -66,9 +70,6 @@ class Terminal:
         self._await_turn(note)
 
     def _await_turn(self, note: Callable[[str], object]) -> None:
-        # Windows has no fcntl, and no such terminals, so it never comes here.
-        import fcntl  # noqa: PLC0415 (see above)
-
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from uwf_git.cli.app.json_argument import read_json_input
 from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
-from uwf_git.cli.app.parameters import INPUT, Input, with_options
+from uwf_git.cli.app.parameters import INPUT, Input, read_json_input, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import (

@@ -35,7 +35,7 @@ from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.text import visible_block
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.naming import resolve_head
 
 _HOW = DriveOptions()
 

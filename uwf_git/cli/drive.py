@@ -23,7 +23,7 @@ from uwf_git.model.names import NotAThreadId
 from uwf_git.model.text import first_line, visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, with_whole_path
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import parse_thread_id
+from uwf_git.store.threads.naming import parse_thread_id
 
 _POSITIVE_SECONDS = Seconds(min=0.1)
 

@@ -10,14 +10,15 @@ import click
 from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session import Session, write_stderr
-from uwf_git.commands.ref_update import (
+from uwf_git.model.text import one_line
+from uwf_git.store.git.config import shared_umask
+from uwf_git.store.git.hook_files import (
     MOST_INPUT_BYTES,
-    RefUpdate,
     Refusal,
     ours_among,
     parse_updates,
 )
-from uwf_git.model.text import one_line
+from uwf_git.store.store import open_store
 
 _MOST_TOLD = 50
 _MOST_HINTS = 5
@@ -39,26 +40,18 @@ def command(session: Session, name: str) -> None:
     if not ours_among(updates):
         return
     git_dir = os.path.join(session.cwd, session.environ.get("GIT_DIR") or ".")
-    if name == "post-receive":
-        _announce(session, git_dir, updates)
-        return
-    from uwf_git.commands.receive import check_push  # noqa: PLC0415 (a push of branches needs no store)
+    from uwf_git.commands.receive import announce_push, check_push  # noqa: PLC0415 (a push of branches needs no checks)
 
+    if name == "post-receive":
+        store = open_store(git_dir, environ=session.environ)
+        with shared_umask(store.config):
+            for warning in announce_push(store, updates, session.environ):
+                write_stderr(f"warning: {one_line(warning)}\n")
+        return
     refusals = check_push(git_dir, session.environ, updates)
     if refusals:
         _tell(refusals)
         click.get_current_context().exit(1)
-
-
-def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
-    from uwf_git.commands.receive import announce_push  # noqa: PLC0415 (as above)
-    from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (as above)
-    from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
-
-    store = open_store(git_dir, environ=session.environ)
-    with shared_umask(store.config):
-        for warning in announce_push(store, updates, session.environ):
-            write_stderr(f"warning: {one_line(warning)}\n")
 
 
 def _tell(refusals: list[Refusal]) -> None:

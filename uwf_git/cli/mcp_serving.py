@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn
 
 from uwf_git.cli.app.guard import run_guarded
-from uwf_git.cli.session import Session, leave, read_session, write_stdout
+from uwf_git.cli.session import Session, leave, read_session, write_stderr, write_stdout
 from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
 
 # More than any client sends in one message.
@@ -37,31 +37,13 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
         head=environ.get("UWF_HEAD") or None,
         step_dir=environ.get("UWF_STEP_DIR") or None,
     )
-    _serve(session, build_server(place))
+    answer_lines(session, build_server(place))
 
 
-def serve_chat(session: Session) -> None:
-    """Answer a person's chat program until it closes the stream."""
-    from uwf_git.cli.caller import caller_of  # noqa: PLC0415 (imports the store)
-    from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (as above)
-    from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
-
-    path = session.open_store(create=True).path
-    place = ChatPlace(
-        lambda: open_store(path, environ=session.environ),
-        caller_of(session),
-        session.agent,
-        session.new_thread_id,
-    )
-    _serve(session, build_workflow_server(place))
-
-
-def _serve(session: Session, server: McpServer) -> None:
+def answer_lines(session: Session, server: McpServer) -> None:
     """Answer every line until the end of the stream."""
     if session.stdin_is_tty:
-        from uwf_git.cli.output.screen import note  # noqa: PLC0415 (agents are no terminals)
-
-        note("this is a server for agents, which send it JSON; Ctrl-D ends it")
+        write_stderr("this is a server for agents, which send it JSON; Ctrl-D ends it\n")
     while sys.stdin is not None and (line := sys.stdin.buffer.readline(_MOST_BYTES)):
         if not line.strip():
             continue

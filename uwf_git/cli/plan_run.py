@@ -427,7 +427,7 @@ class PlanDriver:
                 session = self._session._replace(held=held)
                 drive_shown(session, self._store, driving, on_change=self.update, attend=attend)
             except TurnInterrupted as interrupted:
-                interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
+                interrupted.hint = f"{interrupted.saved}: `uwf plan resume` goes on"
                 raise
             finally:
                 # Nobody listens any more.

@@ -28,7 +28,7 @@ from uwf_git.commands.remote.push_plan import (
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import parse_thread_id, resolve_thread
+from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
 
 
 @verb(

@@ -19,15 +19,19 @@ import select
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import ThreadId
+from uwf_git.model.text import name_store
 
 if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
     from uwf_git.store.store import Store
 
 # Whether a stream gets colours. Sources: https://no-color.org, https://force-color.org.
@@ -243,23 +247,27 @@ class Session(NamedTuple):
         Raises:
             NotAStore: there is none where it should be.
         """
-        from uwf_git.store.store import find_store  # noqa: PLC0415 (costs 60 ms, see above)
+        from uwf_git.store.store import (  # noqa: PLC0415 (costs 60 ms)
+            find_bare_around,
+            find_store,
+            list_changed_settings,
+        )
 
         store = None
         try:
             store = find_store(self.repo, self.cwd, self.environ, create=create)
         finally:
             if not self.repo and self.opened == []:
-                _warn_of_bare(self.cwd, used=store)
+                _warn_of_bare(find_bare_around(self.cwd), used=store)
         if self.opened is not None:
             if not self.opened:
-                _warn_of_changes(store)
+                _warn_of_changes(list_changed_settings(store))
             self.opened.append(store)
         if self.held is not None:
-            from uwf_git.store.git.config import shared_umask  # noqa: PLC0415 (the same)
-
             # The lock or folder of one user would keep all others out of a shared store.
-            self.held.enter_context(shared_umask(store.config, own_file=store.trust_file))
+            self.held.enter_context(
+                _load_config().shared_umask(store.config, own_file=store.trust_file)
+            )
         return store
 
     @property
@@ -276,17 +284,11 @@ class Session(NamedTuple):
         """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:
             return self
-        from uwf_git.store.git.config import read_user_config  # noqa: PLC0415 (the same)
-        from uwf_git.store.store import NotAStore, find_store  # noqa: PLC0415 (costs 60 ms, see above)
-
         text = None
         # The verb reports what is wrong with the store, if it needs one.
         with suppress(UwfError, OSError):
-            try:
-                store = find_store(self.repo, self.cwd, self.environ, create=False)
-                text = store.config.get(FORMAT_SETTING)
-            except NotAStore:
-                text = read_user_config(self.environ).get(FORMAT_SETTING)
+            text = _load_config().read_user_config(self.environ).get(FORMAT_SETTING)
+            text = self._replace(opened=None, held=None).open_store().config.get(FORMAT_SETTING)
         chosen = "text" if text is None else _parse_format(FORMAT_SETTING, text)
         return self._replace(output_format=chosen, may_configure_format=False)
 
@@ -298,8 +300,6 @@ class Session(NamedTuple):
         return min(typed, _MOST_COLUMNS)
 
 
-# `uwf init PATH` names its store itself.
-_ADVISED = re.compile("(?:^|(?<=`)|(?<=next: ))(uwf|json-cas) (?!init )")
 _TYPED_STORE = ContextVar("_TYPED_STORE", default="")
 
 
@@ -310,10 +310,7 @@ def note_typed_store(path: str) -> None:
 
 def with_typed_store(text: str) -> str:
     """Return *text*, in which the commands that it advises name the store that --repo named."""
-    if not _TYPED_STORE.get():
-        return text
-    named = f" --repo {shlex.quote(_TYPED_STORE.get())} "
-    return _ADVISED.sub(lambda found: found[1] + named, text)
+    return name_store(text, _TYPED_STORE.get()) if _TYPED_STORE.get() else text
 
 
 def read_session(environ: Mapping[str, str]) -> Session:
@@ -359,10 +356,13 @@ def _parse_format(where: str, text: str) -> Format:
     )
 
 
-def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:
-    from uwf_git.store.store import find_bare_around  # noqa: PLC0415 (as above)
+def _load_config() -> ModuleType:
+    from uwf_git.store.git import config  # noqa: PLC0415 (part of the store)
 
-    bare = find_bare_around(cwd)
+    return config
+
+
+def _warn_of_bare(bare: str | None, *, used: "Store | None") -> None:
     if bare is not None and (used is None or not os.path.samefile(bare, used.path)):
         shown = shlex.quote(bare) if bare.isprintable() else ascii(bare)
         write_stderr(
@@ -371,10 +371,7 @@ def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:
         )
 
 
-def _warn_of_changes(store: "Store") -> None:
-    from uwf_git.store.store import list_changed_settings  # noqa: PLC0415 (as above)
-
-    changed = list_changed_settings(store)
+def _warn_of_changes(changed: Sequence[str]) -> None:
     if changed:
         shown = ascii(", ".join(changed))[1:-1]
         write_stderr(
@@ -433,11 +430,17 @@ def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId
     return itertools.count(start_ms, 1000).__next__, new_thread_id
 
 
-def installed_version(distribution: str = "uwf") -> str:
-    """Return the version of *distribution*, or "unknown" in a source tree that is not installed."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 (30 ms)
+def find_installed(name: str) -> "Distribution | None":
+    """Return the package *name* as it is installed; None in a source tree that is not."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 (30 ms)
 
     try:
-        return version(distribution)
+        return distribution(name)
     except PackageNotFoundError:
-        return "unknown"
+        return None
+
+
+def installed_version(name: str = "uwf") -> str:
+    """Return the version of the package *name*, or "unknown"."""
+    found = find_installed(name)
+    return "unknown" if found is None else found.version

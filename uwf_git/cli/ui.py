@@ -16,10 +16,11 @@ import click
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
-from uwf_git.cli.mcp_serving import serve_agent, serve_chat
+from uwf_git.cli.mcp_serving import answer_lines, serve_agent
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session import Session
 from uwf_git.errors import Refused
+from uwf_git.store.store import open_store
 
 # `uwf ui`.
 
@@ -128,6 +129,19 @@ def mcp_command(session: Session, thread: str | None, role: str | None, *, workf
     if workflows and (thread is not None or role is not None):
         raise click.UsageError("--thread and --role are an agent's, and --workflows serves a chat")
     if workflows:
-        serve_chat(session)
+        _serve_chat(session)
     else:
         serve_agent(session, thread=thread, role=role)
+
+
+def _serve_chat(session: Session) -> None:
+    from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (an agent's server needs no YAML and schemas)
+
+    path = session.open_store(create=True).path
+    place = ChatPlace(
+        lambda: open_store(path, environ=session.environ),
+        caller_of(session),
+        session.agent,
+        session.new_thread_id,
+    )
+    answer_lines(session, build_workflow_server(place))

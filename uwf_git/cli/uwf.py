@@ -163,7 +163,7 @@ AGENT = LazyGroup(
     "agent",
     {
         "list": own("agent:list_command", "List the known agents, and which are installed"),
-        "check": own("agent_check:check_command", "Test an agent with one small step"),
+        "check": own("agent:check_command", "Test an agent with one small step"),
         "trust": own("agent:trust_command", "Let an agent command run in this store"),
         "untrust": own("agent:untrust_command", "Stop trusting an agent command"),
         "trusted": own("agent:trusted_command", "List the agent commands that may run here"),
@@ -188,7 +188,9 @@ UWF = LazyGroup(
         "ui": own("ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,
         "events": own("watch:events_command", "Print the events of threads, one per line"),
-        "search": own("search:command", "Search prompts, meta and content of all threads"),
+        "search": own(
+            "thread.read:search_command", "Search prompts, meta and content of all threads"
+        ),
         "watch": own("watch:command", "Show the threads live"),
         "verify": own("verify:command", "Check the integrity of the store"),
         "gc": own("config:gc_command", "Pack the store"),
@@ -196,7 +198,7 @@ UWF = LazyGroup(
         "fetch": own("remote:fetch_command", "Fetch threads and workflows from a remote"),
         "clone": own("remote:clone_command", "Clone the threads and workflows of another store"),
         "remote": REMOTE,
-        "setup": own("agent_check:setup_command", "Find the agents of this machine and choose one"),
+        "setup": own("agent:setup_command", "Find the agents of this machine and choose one"),
         "agent": AGENT,
         "mcp": own(
             "ui:mcp_command", "Serve an agent: let it read its thread and submit its result"

@@ -7,7 +7,7 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note, render_text
-from uwf_git.cli.session import Session
+from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.commands.verify.history import (
     Finding,
     SignedCommit,
@@ -108,7 +108,8 @@ def _document(verified: VerifyResult) -> dict[str, Any]:
 
 def _problem(trouble: Finding) -> dict[str, Any]:
     names = ("ref", "commit", "node", "path", "message", "hint")
-    return {name: getattr(trouble, name) for name in names}
+    told = trouble._replace(hint=with_typed_store(trouble.hint))
+    return {name: getattr(told, name) for name in names}
 
 
 def _text(document: dict[str, Any], width: int | None) -> str:

@@ -42,8 +42,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import resolve_thread
-from uwf_git.store.threads.naming import ShortIds, read_short_ids
+from uwf_git.store.threads.naming import ShortIds, read_short_ids, resolve_thread
 
 # `uwf ps`.
 

@@ -31,8 +31,7 @@ from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Problem, Refused
 from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow, UsedWorkflow
 from uwf_git.model.text import one_line
-from uwf_git.model.yaml_include import BadYaml
-from uwf_git.model.yaml_reader import MAX_SOURCE_BYTES
+from uwf_git.model.yaml_reader import MAX_SOURCE_BYTES, BadYaml
 from uwf_git.store.store import NotAStore
 
 _MOST_BYTES = 64 * MAX_SOURCE_BYTES

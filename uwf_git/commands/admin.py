@@ -8,16 +8,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.limits import (
-    CLAIM,
-    KEEP_LOGS,
-    RECORD_ENV,
-    read_keep_rules,
-    read_retry,
-)
+from uwf_git.commands.turn.flow import CLAIM, KEEP_LOGS, RECORD_ENV, read_keep_rules, read_retry
 from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES, read_most
 from uwf_git.commands.worktree.record import list_parents
+from uwf_git.commands.worktree.worktrees import sweep_worktrees
 from uwf_git.debug_log import debug, switch_on
 from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.errors import BadUsage, Refused, UwfError
@@ -78,6 +73,7 @@ from uwf_git.store.tidy import (
     unite_packs,
 )
 from uwf_git.store.trust import describe_command, trust_agents
+from uwf_git.surroundings import folders_around
 
 # Switch the debug log on as `UWF_DEBUG` says: 1 (standard error), 0, or a file to append to.
 
@@ -149,9 +145,7 @@ def _find_above(target: str, cwd: str, environ: Mapping[str, str]) -> str | None
     """Return the repository whose work tree holds *target*, if *cwd* is *target* or below it."""
     if os.path.commonpath([target, cwd]) != target:
         return None
-    folder = target
-    while (parent := os.path.dirname(folder)) != folder:
-        folder = parent
+    for folder in folders_around(os.path.dirname(target)):
         # A bare repository has no work tree: it encloses nothing.
         if os.path.lexists(os.path.join(folder, ".git")):
             git_dir = find_git_dir(folder)
@@ -450,7 +444,5 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
 def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
     removed = 0
     if any(True for _ in list_parents(store)):
-        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few stores have any)
-
         removed = sweep_worktrees(store, environ)
     return removed + remove_stale_files(store) + remove_stale_packs(store)

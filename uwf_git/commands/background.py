@@ -16,14 +16,14 @@ from uwf_git.commands.family import Family
 from uwf_git.commands.inspect.list import count_rows, find_held_by, view_branches
 from uwf_git.commands.turn.branches import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.choose_agent import check_roles
-from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.commands.turn.next_move import NextMove, find_next_move
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.text import without_colours
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot
 from uwf_git.store.threads.local_files import (
     ThreadBusy,
@@ -32,6 +32,7 @@ from uwf_git.store.threads.local_files import (
     find_jobs,
     log_path,
 )
+from uwf_git.store.threads.naming import resolve_thread
 
 _TICK_S = 0.02
 
@@ -222,7 +223,7 @@ class AtRest(NamedTuple):
     """How many branches have which status, of a thread that has split."""
 
     held: Sequence[dict[str, Any]]
-    """What keeps it from going on, of a thread that has split or whose next role is undecided."""
+    """What keeps a ready or split thread from going on: a limit, a branch, an undecided step."""
 
 
 class WaitRequest(NamedTuple):
@@ -276,8 +277,8 @@ def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]
     waiting = snapshot.get_present().waiting if record.status == "waiting" else None
     branches = view_branches(store, snapshot) if record.status == "split" else []
     counts = count_rows(branches)
-    problem = find_next_move(snapshot).problem if record.status == "ready" else None
-    is_held = branches or problem is not None
-    held = find_held_by(store, snapshot, branches, problem) if is_held else []
+    move = find_next_move(snapshot) if record.status == "ready" else NextMove()
+    is_held = branches or move.may_be_held(snapshot)
+    held = find_held_by(store, snapshot, branches, move.problem) if is_held else []
     on_rest(AtRest(record.workflow, thread, record.node, record.status, waiting, counts, held))
     return True

@@ -33,8 +33,8 @@ from uwf_git.model.workflow import build_workflow
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.model.yaml_reader import BadYaml, YamlDocument, parse_yaml
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.naming import resolve_head
 from uwf_git.store.workflows import (
     SourceFiles,
     find_shipped,
@@ -75,8 +75,7 @@ def _list_runners(value: Mapping[str, Any]) -> Iterator[tuple[DocumentPath, Mapp
     for name, role in roles.items() if isinstance(roles, dict) else ():
         if isinstance(role, dict):
             yield ("roles", name), role
-    waiting: list[tuple[DocumentPath, Any]] = [((), value)]
-    waiting += [(("root",), value["root"])] if "root" in value else []
+    waiting: list[tuple[DocumentPath, Any]] = [((), value), (("root",), value.get("root"))]
     while waiting:
         path, node = waiting.pop()
         if not isinstance(node, dict):
@@ -145,16 +144,13 @@ def find_source(text: str) -> str:
 def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS) -> Judgement:
     """Judge the draft in *text*, what an agent said; its rehearsal has the task *prompt*."""
     source = find_source(text)
+    content, outside = source.encode(errors="replace"), Surroundings(find_used=around.find_used)
     try:
-        document = parse_yaml(source.encode(errors="replace"), includes=includes_beside(None))
+        document = parse_yaml(content, includes=includes_beside(None))
     except BadYaml as error:
         return Judgement(source, tuple(problems_of(error, "")))
     try:
-        definition = read_workflow_source(
-            source.encode(errors="replace"),
-            includes_beside(None),
-            Surroundings(find_used=around.find_used),
-        )
+        definition = read_workflow_source(content, includes_beside(None), outside)
         build_workflow(definition, timestamp=0)
     except NotBuilt as error:
         problems = [*problems_of(error, ""), *find_problems(document, check_rules)]
@@ -233,13 +229,10 @@ def _rehearse(
     path: DocumentPath = ()
     if at is not None:
         is_graph = definition.flow is None
-        path = ("roles", at) if is_graph else find_path(at, _root(document.value))
+        root: DocumentPath = ("root",) if "root" in document.value else ()
+        path = ("roles", at) if is_graph else find_path(at, root)
     message = f"in a rehearsal with the least answers: {problem}"
     return tuple(roles), find_problems(document, lambda findings, _: findings.add(path, message))
-
-
-def _root(value: Any) -> DocumentPath:
-    return ("root",) if isinstance(value, dict) and "root" in value else ()
 
 
 # Draft a workflow: the task of the thread in which an agent writes it, and reading what came.

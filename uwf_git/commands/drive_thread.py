@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.family import BranchHeld
 from uwf_git.commands.split import find_container
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.step_thread import (
@@ -26,9 +27,9 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
-from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.choose_agent import check_roles
-from uwf_git.commands.turn.limits import LimitReached, RetryRules, find_steps_left
+from uwf_git.commands.turn.flow import LimitReached, RetryRules, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.turn import LIMIT_KIND, Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
@@ -257,7 +258,7 @@ class Drive:
         """Return how the drive ends after a failed attempt; None to try again."""
         if isinstance(failure, TurnInterrupted):
             if not self.is_stopped:
-                failure.hint = f"nothing was lost: `uwf thread run {self.thread}` goes on"
+                failure.hint = f"{failure.saved}: `uwf thread run {self.thread}` goes on"
                 raise failure
             return self._stopped_from_outside(failure)
         if failure.stepped is not None:

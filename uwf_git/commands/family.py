@@ -15,9 +15,9 @@ from uwf_git.commands.split import (
     read_entry,
     walk_back,
 )
-from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.names import Oid, ThreadId, read_time_ms
-from uwf_git.model.thread import Child
+from uwf_git.model.thread import ENDED, Child
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.store import Store
@@ -30,6 +30,7 @@ from uwf_git.store.threads.history import (
     read_trunk,
     walk_trunks,
 )
+from uwf_git.store.threads.local_files import is_being_stopped
 
 STRANGER_HINT = (
     "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "
@@ -253,3 +254,41 @@ def find_owner(store: Store, snapshot: Snapshot) -> Snapshot | None:
     """Return whose worktree the thread works in: its own tip, or the tip of a thread around it."""
     around = chain([snapshot], walk_trunks(store, snapshot))
     return next((each for each in around if find_isolation(each) is not None), None)
+
+
+# The threads above a branch: whether they let it go on.
+
+
+class BranchHeld(Refused):
+    code = "branch-held"
+
+    def __init__(
+        self, thread: ThreadId, parent: ThreadId, status: str, *, problem: str, hint: str
+    ) -> None:
+        super().__init__(
+            f"thread {thread} is a branch of {parent}, which {problem}",
+            hint=hint.format(thread=thread, parent=parent),
+            thread=thread,
+            parent=parent,
+            status=status,
+        )
+
+
+def check_ancestors(store: Store, snapshot: Snapshot) -> None:
+    thread = snapshot.record.thread
+    for trunk in walk_trunks(store, snapshot):
+        parent, status = trunk.record.thread, str(trunk.record.status)
+        found = trunk.get_present().split
+        if status in ENDED or is_being_stopped(store, parent):
+            problem = f"is {status}" if status in ENDED else "is being ended"
+            status, hint = "killed", "`uwf thread show {parent}` tells by whom"
+        elif status == "paused":
+            problem = "is paused"
+            hint = "`uwf thread resume {parent}` lets its branches go on"
+        elif found is None or thread not in {child.thread for child in found.children}:
+            status, problem = "joined", "goes on without it"
+            hint = "`uwf thread fork {thread}` continues it in a new thread"
+        else:
+            thread = parent
+            continue
+        raise BranchHeld(thread, parent, status, problem=problem, hint=hint)

@@ -34,11 +34,12 @@ from uwf_git.store.threads.watch import Journal, Line, RefWatch, Tips, hold_jour
 # its engine dies: the next step records the outcome.
 
 
-def list_open_turns(store: Store, *, known: Container[Oid] = ()) -> Iterator[TurnStarted]:
-    """Yield the open turns, except turns that began after a commit in *known*."""
-    for thread in list_threads_with_runs(store):
-        if turn := find_open_turn(store, thread, known=known):
-            yield turn
+def list_open_turns(
+    store: Store, threads: Iterable[ThreadId] | None = None, *, known: Container[Oid] = ()
+) -> list[TurnStarted]:
+    """List the open turns, of all threads or of some, unless they began after one of *known*."""
+    threads = list_threads_with_runs(store) if threads is None else threads
+    return [turn for each in threads if (turn := find_open_turn(store, each, known=known))]
 
 
 def find_open_turn(
@@ -217,7 +218,7 @@ class JournalReader:
         """Read the lines that other readers appended, and append what is new in the refs."""
         with self._held() as journal:
             # Before the refs, so that a turn that ends in between begins before its end.
-            turns = list(list_open_turns(self._store, known=self.entered))
+            turns = list_open_turns(self._store, known=self.entered)
             tips = self._watch.look()
             if tips is not None:
                 self.threads = set(tips.heads)
@@ -379,10 +380,9 @@ class EventStream:
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Yield the events that are new since the last call, oldest first."""
-        is_archived = False
-        if self._request.thread is not None:
-            # Before the journal is read: an archived thread has no transition after this.
-            is_archived = self._has_ended(self._request.thread)
+        root = self._request.thread
+        # Before the journal is read: an archived thread has no transition after this.
+        is_archived = root is not None and self._has_ended(root)
         lines = [line for line in self._journal.take() if self._is_wanted(line.thread)]
         if self._damage is not None:
             raise self._damage
@@ -433,14 +433,9 @@ class EventStream:
 
     def _read_open_turns(self) -> Iterator[dict[str, Any]]:
         """Yield the beginnings of the open turns, whichever reader recorded them."""
-        if self._request.thread is None:
-            turns = list(list_open_turns(self._store))
-        else:
-            root = self._request.thread
-            threads = [root, *list_present_descendants(self._store, root)]
-            found = (find_open_turn(self._store, thread) for thread in threads)
-            turns = [turn for turn in found if turn is not None]
-        for turn in turns:
+        root = self._request.thread
+        threads = None if root is None else [root, *list_present_descendants(self._store, root)]
+        for turn in list_open_turns(self._store, threads):
             if turn.started_after in self._journal.entered:
                 yield from self._reader.read_enter(turn)
 
@@ -477,14 +472,13 @@ class EventStream:
         least, beside = None, list[OrderedTransition]()
         if since is not None:
             least, beside = self._find_older(tips, since)
-        threads = (
+        listed = [
             beside
             if beside and beside[0].thread == thread
             else self._list_older(thread, tip, least)
             for thread, tip in tips.items()
-        )
+        ]
         # Sorted, not merged: a merge of 100,000 threads takes longer than it saves.
-        listed = list(threads)
         if any(each.after for each in chain(*listed)):
             older = merge_transitions(listed)
         else:
@@ -501,15 +495,10 @@ class EventStream:
         """Return the transition of *since*, and all transitions of its thread, oldest first."""
         try:
             thread = find_thread(self._store, since)
-        except NoSuchEvent as error:
-            raise self._no_such_event(since) from error
-        if not self._is_wanted(thread):
-            raise self._no_such_event(since)
-        tip = tips.get(thread)
-        try:
+            tip = tips.get(thread) if self._is_wanted(thread) else None
             older = [] if tip is None else list_new(self._store, thread, tip, known=None)
-        except StoreDamaged as error:
-            if self._request.thread is not None:
+        except (NoSuchEvent, StoreDamaged) as error:
+            if isinstance(error, StoreDamaged) and self._request.thread is not None:
                 raise
             raise self._no_such_event(since) from error
         for transition in older:

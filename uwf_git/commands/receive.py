@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.family import STRANGER_HINT, Strangers
-from uwf_git.commands.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split import walk_back
 from uwf_git.commands.verify.history import Finding, heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
@@ -20,6 +19,7 @@ from uwf_git.engine.events import tell_record
 from uwf_git.errors import StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
+from uwf_git.store.git.hook_files import RefUpdate, Refusal, ours_among
 from uwf_git.store.git.program import run_listener
 from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.objects.commit import descends, is_descendant
@@ -143,7 +143,7 @@ class BranchRules:
 
     def _locate(self, at: Snapshot) -> tuple[Snapshot | None, Oid | None, Oid | None]:
         """Return where it began as a branch, the tip around that, and its end that was joined."""
-        split, thread = _find_split(at), at.record.thread
+        split, thread = find_own_split(at), at.record.thread
         if split is None:
             return None, None, None
         _split, _around, joined = self._locate(split)
@@ -182,7 +182,8 @@ class _Line:
         return {read_at(self._objects, end).record.thread: end for end in ends}
 
 
-def _find_split(at: Snapshot) -> Snapshot | None:
+def find_own_split(at: Snapshot) -> Snapshot | None:
+    """Return the split at which the thread of *at* began as a branch; None for no branch."""
     # Commits of an older uwf do not name the thread around it.
     if "parent" not in at.get_start().payload:
         return None

@@ -45,7 +45,6 @@ from uwf_git.store.threads.heads import (
     find_head,
     get_head,
     replace_archive,
-    resolve_thread,
 )
 from uwf_git.store.threads.history import list_preserved, read_snapshot, release
 from uwf_git.store.threads.local_files import (
@@ -59,6 +58,7 @@ from uwf_git.store.threads.local_files import (
     lock_thread,
     remove_runs,
 )
+from uwf_git.store.threads.naming import resolve_thread
 
 # Which threads `uwf thread rm` removes: the named ones and their branches, all of them archived.
 #

@@ -21,7 +21,7 @@ from uwf_git.commands.turn.choose_agent import (
     may_run,
     no_such_role,
 )
-from uwf_git.commands.turn.limits import choose_limits
+from uwf_git.commands.turn.flow import choose_limits
 from uwf_git.commands.turn.next_move import CONFIG_NAME, FUNCTION, PERSON
 from uwf_git.commands.turn.turn import existing_directory
 from uwf_git.commands.workflow.find import (
@@ -30,6 +30,7 @@ from uwf_git.commands.workflow.find import (
     find_workflow,
     list_workflows,
 )
+from uwf_git.commands.worktree.chain import find_settings
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, ROLE, STEP
@@ -40,12 +41,11 @@ from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow, describe_check, parse_role, parse_workflow
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, create_head, find_head, get_head, resolve_thread
+from uwf_git.store.threads.heads import Head, create_head, find_head, get_head
 from uwf_git.store.threads.history import (
     NewCommit,
     Snapshot,
     build_next,
-    find_settings,
     list_preserved,
     read_snapshot,
     read_standing,
@@ -55,6 +55,7 @@ from uwf_git.store.threads.history import (
     walk_history,
 )
 from uwf_git.store.threads.local_files import give_workdir
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted, trust_agents
 from uwf_git.store.workflows import list_names, list_shipped
 

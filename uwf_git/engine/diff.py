@@ -100,15 +100,13 @@ def _trace_back(reached: list[list[int]], end: tuple[int, int]) -> list[tuple[in
 
 ValuePath: TypeAlias = tuple[str | int, ...]
 
-DiffKind = Literal["added", "removed", "changed"]
-
 # A longer path is unreadable; a deeper value differs as a whole.
 _DEEPEST = 50
 _PLAIN_KEY = re.compile(r"[^\s.\[\]\"]+")
 
 
 class ValueChange(NamedTuple):
-    kind: DiffKind
+    kind: Literal["added", "removed", "changed"]
     path: ValuePath
 
     before: Any
@@ -183,7 +181,6 @@ def spelled(value: Any) -> str:
 # a missing last one is marked. Source: "Unified Format" in the manual of GNU diff.
 
 _CONTEXT = 3
-_NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_texts(one: str, other: str) -> str:
@@ -205,7 +202,9 @@ def diff_texts(one: str, other: str) -> str:
 
 def _lines(text: str) -> list[str]:
     *whole, last = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([f"{last}\n{_NO_NEWLINE}\n"] if last else [])
+    return [f"{line}\n" for line in whole] + (
+        [f"{last}\n\\ No newline at end of file\n"] if last else []
+    )
 
 
 def _hunks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:

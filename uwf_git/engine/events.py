@@ -51,8 +51,6 @@ _ID = re.compile(rf"([0-9a-f]{{40}})(?:-({_WORDS}))?")
 _MOST_LEVELS = 32
 """How deep loops may lie in one another."""
 
-_LIFE = frozenset({"start", "end", "kill"})
-
 
 class EventId(NamedTuple):
     commit: str
@@ -166,7 +164,7 @@ def build_events(happened: TransitionFacts) -> Iterator[dict[str, Any]]:
         branches = {"branches": [dict(each) for each in happened.branches]}
         yield _told(happened, "parallel", node | branches | state)
     word = RULES[happened.record.event].tells
-    if happened.is_branch and happened.record.event in _LIFE:
+    if happened.is_branch and happened.record.event in {"start", "end", "kill"}:
         # A part of the workflow begins or ends there, not the workflow.
         word = "progress"
     elif word == "progress" and happened.has_failed:
@@ -212,9 +210,8 @@ def parse_event_id(text: str) -> EventId:
 
 
 def _told(happened: TransitionFacts, word: str, payload: dict[str, Any]) -> dict[str, Any]:
-    kinds = {"exit": "node:exit", "parallel": "parallel:complete"}
-    if happened.record.event == "split":
-        kinds["parallel"] = "parallel:start"
+    end = "start" if happened.record.event == "split" else "complete"
+    kinds = {"exit": "node:exit", "parallel": f"parallel:{end}"}
     kind = "loop:iteration" if word.startswith("loop") else kinds.get(word, f"workflow:{word}")
     event = EventId(happened.commit, word)
     document = _document(event, kind, happened.record, happened.time_ms)

@@ -26,7 +26,7 @@ from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
 from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
-from uwf_git.engine.lazy_list import LazyList
+from uwf_git.engine.moderator import LazyList
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.text import cut
 
@@ -393,8 +393,6 @@ def _one_line(text: str) -> str:
 # JSONata's own braces, strings and comments may hold a ``}``, so an expression ends at the first
 # ``}`` before which the text is an expression.
 
-_MOST_ENDS = 100
-
 
 class Piece(NamedTuple):
     text: str
@@ -420,7 +418,7 @@ def split_template(source: str) -> tuple[Piece, ...]:
 
 def _find_end(source: str, start: int) -> int:
     end, problem = start - 1, None
-    for _count in range(_MOST_ENDS):
+    for _count in range(100):
         end = source.find("}", end + 1)
         if end < 0 or end - start > SOURCE_BYTES:
             break

@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from uwf_git.engine.flow_state import ITERATION, read_state
+from uwf_git.engine.flow_state import ITERATION, load_javascript, read_state
 from uwf_git.errors import Refused
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
@@ -114,7 +115,6 @@ def _has_way(old: Flow, new: Flow, at: str) -> bool:
 # Whether a workflow is another workflow with something appended: FORMAT.md, "What events do".
 
 _GROWING = ("roles", "agentOverrides")
-_APART = {*_GROWING, "flow", "moderator"}
 
 
 class Rules(NamedTuple):
@@ -130,7 +130,7 @@ def find_other_change(old: Rules, new: Rules) -> str | None:
     Roles and agents may be replaced by others of the same name; new ways of a graph come before the
     older ways of their position, and an unconditional new way hides these.
     """
-    for name in sorted({*old.payload, *new.payload} - _APART):
+    for name in sorted({*old.payload, *new.payload} - {*_GROWING, "flow", "moderator"}):
         if old.payload.get(name) != new.payload.get(name):
             return f"has another {name}"
     for name in _GROWING:
@@ -171,8 +171,6 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
 MOST_NODES = 10_000
 """How many nodes one move may pass: loops whose conditions reach no agent must end."""
 
-_START = parse_position("0")
-
 
 class LoopExhausted(Refused):
     """A loop with ``onExhausted: stop`` has made its last pass, and its condition still holds."""
@@ -185,16 +183,6 @@ class LoopExhausted(Refused):
             position=str(at),
             passes=passes,
         )
-
-
-def place_gone(at: Position) -> Refused:
-    """Tell that the flow has no such place: another flow took its place meanwhile."""
-    return Refused(
-        f"the flow has no place {at}, where the thread stands",
-        code="no-such-place",
-        hint="`uwf thread amend ID --workflow FILE` gives it a workflow that has it",
-        position=str(at),
-    )
 
 
 class Asker(Protocol):
@@ -222,9 +210,6 @@ class Move(NamedTuple):
     node: FlowNode | None
 
 
-_END = Move("end", None, None)
-
-
 def next_move(
     flow: Flow, at: Position | None, ask: Asker, *, entry: Position | None = None
 ) -> Move:
@@ -237,12 +222,18 @@ def next_move(
         LoopExhausted: a loop may not be left.
     """
     if at is not None and not fits(flow, at, entry=entry):
-        raise place_gone(at)
+        # Another flow took the place of the thread's meanwhile.
+        raise Refused(
+            f"the flow has no place {at}, where the thread stands",
+            code="no-such-place",
+            hint="`uwf thread amend ID --workflow FILE` gives it a workflow that has it",
+            position=str(at),
+        )
     walk = _AskingWalk(flow, ask, entry)
     step = walk.begin() if at is None else walk.leave(at)
     for _count in range(MOST_NODES):
         if step is None:
-            return _END
+            return Move("end", None, None)
         entering, position = step
         if not entering:
             step = walk.leave(position)
@@ -296,7 +287,7 @@ class _Walk(ABC):
         self._flow, self._entry = flow, entry
 
     def begin(self) -> Step:
-        entry = self._entry or _START
+        entry = self._entry or parse_position("0")
         return (True, entry) if entry.turn is None else (True, entry.child(0))
 
     @abstractmethod
@@ -381,8 +372,8 @@ def is_possible(
     is the place of an agent or of a split. *entry* is where the thread began, as in ``next_move``.
     """
     if following is not None:
-        kind = flow.nodes[following.place].kind if following.place in flow.nodes else ""
-        if kind not in STOPS or not fits(flow, following, entry=entry):
+        is_place = fits(flow, following, entry=entry)
+        if not is_place or flow.nodes[following.place].kind not in STOPS:
             return False
     if previous is not None and not fits(flow, previous, entry=entry):
         return False
@@ -467,9 +458,8 @@ class _Asked:
 
     @cached_property
     def javascript(self) -> "Together":
-        from uwf_git.engine.javascript.evaluator import Together  # noqa: PLC0415 (flows only)
-
-        return Together()
+        together: Together = load_javascript().Together()
+        return together
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,9 +524,7 @@ class FlowWords:
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
-            from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 (JSONata costs 40 ms)
-
-            return evaluate_condition(condition, names)
+            return bool(load_jsonata().evaluate_condition(condition, names))
         return self._asked.javascript.holds(condition, names)
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
@@ -600,13 +588,8 @@ class FlowWords:
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
         if self._is_jsonata:
-            from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
-
-            return evaluate_value(source, names)
-        from uwf_git.engine.javascript.values import UNDEFINED  # noqa: PLC0415 (flows only)
-
-        value = self._asked.javascript.evaluate(source, names)
-        return None if value is UNDEFINED else value
+            return load_jsonata().evaluate_value(source, names)
+        return self._asked.javascript.evaluate(source, names)
 
     def _names(self, iteration: int) -> dict[str, Any]:
         return {
@@ -627,15 +610,20 @@ def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     """Fill a template of JSONata: alone a value keeps its type, within text it becomes text."""
-    from uwf_git.engine.expression import split_template  # noqa: PLC0415 (JSONata costs 40 ms)
-
-    pieces = split_template(template)
+    pieces = load_jsonata().split_template(template)
     if len(pieces) == 1 and pieces[0].is_expression:
         return evaluate(pieces[0].text)
     values = [evaluate(each.text) if each.is_expression else each.text for each in pieces]
     return "".join(
         each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in values
     )
+
+
+def load_jsonata() -> ModuleType:
+    """Return `expression.py`."""
+    from uwf_git.engine import expression  # noqa: PLC0415 (JSONata costs 40 ms)
+
+    return expression
 
 
 def _read_whole(node: FlowNode, field_name: str, value: Any, *, least: int) -> int:

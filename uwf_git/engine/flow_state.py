@@ -4,6 +4,8 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from uwf_git.engine.diff import spelled
@@ -107,8 +109,6 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 #
 # Work, checks and verdict are one try. Rules: FORMAT.md, "Tries".
 
-_LONGEST_REASON = 2_000
-
 
 def find_open_try(
     flow: Flow, tried: Try | None, last: str | None, *, entry: Position | None = None
@@ -166,7 +166,7 @@ def describe_rejection(role: str, meta: Any) -> str:
 def find_reason(meta: Any) -> str:
     fields = meta if isinstance(meta, dict) else {}
     told = filter(None, [*list_issues(fields), find_suggestion(fields)])
-    return cut("; ".join(told), _LONGEST_REASON)
+    return cut("; ".join(told), 2_000)
 
 
 def list_issues(meta: Mapping[str, Any]) -> list[str]:
@@ -184,7 +184,6 @@ def find_suggestion(meta: Mapping[str, Any]) -> str:
 
 # Anybody may push a thread of many verdicts.
 _LONGEST_WHEN = 500
-_SHARE = 200
 
 
 def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
@@ -193,20 +192,20 @@ def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
     It is ``unknown`` if ``when`` is long, costs much, reads more than the meta, or is JSONata,
     whose limits are those of a process.
     """
-    from uwf_git.engine.javascript.evaluator import evaluate_condition  # noqa: PLC0415 (verify only)
-    from uwf_git.engine.javascript.parser import parse_expression  # noqa: PLC0415 (as above)
-    from uwf_git.engine.javascript.values import Budget, ExpressionFailed  # noqa: PLC0415 (as above)
-
     when = str(node.verified_by["when"])
     if flow.language != "javascript" or len(when) > _LONGEST_WHEN:
         return "unknown"
-    try:
-        expression = parse_expression(when, ("meta",))
-        budget = Budget(share=_SHARE)
-        is_accepted = evaluate_condition(expression, {"meta": meta}, budget)
-    except ExpressionFailed:
+    is_accepted = load_javascript().judge_cheaply(when, {"meta": meta}, share=200)
+    if is_accepted is None:
         return "unknown"
     return "accepted" if is_accepted else "rejected"
+
+
+def load_javascript() -> ModuleType:
+    """Return `javascript/evaluator.py`."""
+    from uwf_git.engine.javascript import evaluator  # noqa: PLC0415 (only flows evaluate it)
+
+    return evaluator
 
 
 # Join states: a three-way merge, by key, of what branches made of the state (FORMAT.md).
@@ -219,8 +218,6 @@ Policies = Policy | Mapping[str, Policy]
 
 _ALWAYS: Mapping[str, Policy] = {"error": "last", "outputs": "append", "errors": "append"}
 _BRANCH = "parallel_"
-_LONGEST_SHOWN = 120
-
 
 MISSING: Any = object()
 """The value of a key that is not there."""
@@ -318,10 +315,7 @@ def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Re
 
 def build_patch(conflicts: Sequence[Conflict]) -> dict[str, Any]:
     """Return a merge patch of the state that settles *conflicts*."""
-    patch: dict[str, Any] = {}
-    for each in conflicts:
-        patch = _united(patch, each.patch())
-    return patch
+    return reduce(_united, (each.patch() for each in conflicts), {})
 
 
 def merge_parallel(join: Join, node: FlowNode) -> Merged:
@@ -389,7 +383,7 @@ class _Place(NamedTuple):
 class _Merger:
     def __init__(self, join: Join, policies: Policies) -> None:
         self._join = join
-        self._policies = policies
+        self._policies = {"*": policies} if isinstance(policies, str) else policies
         self._conflicts: list[Conflict] = []
 
     def merge(self, keys: Sequence[str]) -> dict[str, Any]:
@@ -413,8 +407,6 @@ class _Merger:
         return Merged(state, tuple(self._conflicts))
 
     def _policy(self, key: str) -> Policy:
-        if isinstance(self._policies, str):
-            return _ALWAYS.get(key, self._policies)
         return _ALWAYS.get(key) or self._policies.get(key, self._policies.get("*", "error"))
 
     def _value(self, at: _Place, policy: Policy) -> Any:
@@ -494,7 +486,7 @@ def _describe(conflict: Conflict) -> str:
     return f"{key}: {_shown(conflict.base)} at the split, {', '.join(sides)}"
 
 
-def _shown(value: Any, longest: int | None = _LONGEST_SHOWN) -> str:
+def _shown(value: Any, longest: int | None = 120) -> str:
     if value is MISSING:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)

@@ -101,7 +101,8 @@ class _Form:
         told = "" if is_required else " (optional, Enter skips it)"
         description = " ".join(str(resolved.get("description", "")).split())
         about = f" {description}" if description else ""
-        self._asker.say(f"{name}{told}: {self._words.phrase(part)}.{about}\n")
+        phrase = self._words.phrase(part, is_optional=not is_required)
+        self._asker.say(f"{name}{told}: {phrase}.{about}\n")
         return self._ask_value(resolved, is_required=is_required, before=before)
 
     def _ask_value(self, schema: dict[str, Any], *, is_required: bool, before: Any) -> Any:

@@ -16,6 +16,8 @@ from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
 from jsonata.utils import Utils
 
+from uwf_git.engine.javascript import values
+
 # Regular expressions as JavaScript reads them, on Python's `re`: translated, or refused.
 #
 # JSONata is defined by JavaScript, and agents' texts show the difference: Python's ``$`` holds
@@ -145,7 +147,6 @@ EXACT = 2**53
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _BASED_NUMBER = re.compile(r"0([xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _EXPONENT_WITHOUT_DIGIT = re.compile(r"[^0-9;]*e[0-9]")
 
 # A component marker of a date picture, as jsonata reads it; `[[` is a literal bracket.
@@ -168,8 +169,6 @@ def refusal(text: str) -> Any:
 
 def number_text(value: float) -> str:
     """Return a number as JSONata writes it: JavaScript's form, fractions with 15 digits."""
-    from uwf_git.engine.javascript import values  # noqa: PLC0415 (few conditions write numbers)
-
     number = float(value)
     if not math.isfinite(number):
         raise JException("D1001", 0, value)
@@ -196,7 +195,7 @@ def _json(value: Any, line: str | None) -> Iterator[str]:
         yield number_text(value)
     elif isinstance(value, str):
         quoted = json.dumps(value, ensure_ascii=False)
-        yield _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+        yield values.SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
     elif isinstance(value, dict):
         colon = ":" if line is None else ": "
         members = [(json.dumps(k, ensure_ascii=False) + colon, v) for k, v in value.items()]

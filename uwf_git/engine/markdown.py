@@ -23,8 +23,6 @@ _LINK_DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[[^\]\n]+\]:", re.MULTILINE)
 _TAG = re.compile(r"<(?:[!?]|/[A-Za-z]|[A-Za-z][A-Za-z0-9-]*(?=[\s/>]|$))", re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _BEGINS_A_BLOCK = re.compile(r"\s*(?:[#>~=|]|[-+*]\s|\d+[.)](?:\s|$)|[-*_]{3})|.*\]:")
-_DEEPEST_HEADING = 6
-_LOWERED_BY = 2
 _MOST_ITEMS = 20
 
 # Finding code spans can take quadratic time in the length of a text.
@@ -88,8 +86,8 @@ def lower_headings(text: str) -> str:
             if _UNDERLINE.match(line) and lines and lines[-1].strip():
                 lines.append("")
             if heading := _HEADING.match(line):
-                level = min(len(heading[1]) + _LOWERED_BY, _DEEPEST_HEADING)
-                lines.append("#" * level + line[heading.end() :])
+                # Markdown has six levels.
+                lines.append("#" * min(len(heading[1]) + 2, 6) + line[heading.end() :])
                 continue
         lines.append(line)
     if fence:

@@ -13,7 +13,8 @@ from hashlib import blake2b, shake_256
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-# The spellings in which a secret stands in a text: as it is, in base64, and in any encoding.
+# The spellings in which a secret stands in a text: as it is, in base64, in hexadecimal, and in any
+# encoding.
 #
 # What JSON, URLs, HTML, shells, Markdown and wrapped lines make of a text is not listed but read
 # back, again and again until nothing changes: a key is found in whatever mixture it is spelled.
@@ -114,13 +115,15 @@ def as_form(text: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
-    """Return what to find in the readings of a text, ``as_form``: *secrets*, in base64 too."""
+    """Return what to find in a text's readings, ``as_form``: *secrets*, also as base64 and hex."""
     forms: set[bytes] = set()
     for secret in secrets:
         # A variable need not be UTF-8; bytes that are no text show as U+FFFD in a reply.
         data = secret.encode(errors="surrogateescape")
         escaped, replaced = secret.encode(errors="surrogatepass"), data.decode(errors="replace")
         forms |= {data, escaped, replaced.encode(), *_in_base64(data)}
+        if len(data) >= _SHORTEST:
+            forms |= {data.hex().encode(), data.hex().upper().encode()}
         read = read_all(data)[-1]
         # Too short to be looked for once it is read, it is looked for as JSON writes it.
         forms.add(read if len(read) >= _SHORTEST else json.dumps(secret)[1:-1].encode())
@@ -236,16 +239,16 @@ _PLACE = re.compile(r"(?:~/|\.{1,2}/|/(?![A-Za-z0-9]{20}|.*[^\w ./:@~-])|[A-Za-z
 _ARMOUR = "-----"
 
 
-def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+def find_secrets(environ: Mapping[str, str], also: Collection[str] = ()) -> tuple[str, ...]:
     """Return the values in *environ* that look like secrets, and the lines of multi-line values.
 
-    A variable counts if its name ends as names of keys do, unless its value is short, a common word
-    or the path of a file; and so does the password in a URL.
+    A variable counts if its name ends as names of keys do or is one of *also*, unless its value is
+    short, a common word or the path of a file; and so does the password in a URL.
     """
     found: set[str] = set()
     for name, value in environ.items():
         found |= {each for each in _URL_PASSWORD.findall(value) if _is_secret(each)}
-        if _NAME.search(name) and _is_secret(value.strip()):
+        if (name in also or _NAME.search(name)) and _is_secret(value.strip()):
             lines = {line.strip() for line in value.splitlines()}
             long = {line for line in lines if len(line) >= _SHORTEST_LINE}
             found |= {value.strip()} | {line for line in long if not line.startswith(_ARMOUR)}
@@ -474,7 +477,7 @@ def _mask_members(value: Any, *, is_secret: bool) -> Any:
 # A fingerprint has the length and a salted hash of the secret, with which each window of that
 # length is compared, and eight bits of its beginning, which say where a comparison pays. A secret
 # has one fingerprint, not one for each spelling: their eight bits together would tell much of its
-# beginning. So a text is searched as it is, and decoded from JSON, URLs and base64.
+# beginning. So a text is searched as it is, and decoded from JSON, URLs, base64 and hexadecimal.
 
 SALT_BYTES = 16
 
@@ -486,6 +489,7 @@ _BEGINNING = 8
 # In base64, eight bytes have ten characters that they share with no other byte.
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{10,}")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_HEX = re.compile(rb"[0-9a-fA-F]{16,}")
 
 
 class Fingerprint(NamedTuple):
@@ -529,6 +533,7 @@ def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
         for text in {reading, as_form(reading)}:
             found |= _find(text, fingerprints)
             found |= _find(_decode_base64(text), fingerprints)
+            found |= _find(_decode_hex(text), fingerprints)
     return tuple(sorted(each.decode(errors="surrogateescape") for each in found))
 
 
@@ -541,6 +546,14 @@ def _decode_base64(text: bytes) -> bytes:
             group = plain[start:]
             parts.append(b64decode(group + b"A" * (-len(group) % 4)))
     return b"\0".join(parts)
+
+
+def _decode_hex(text: bytes) -> bytes:
+    words = _HEX.findall(text)
+    pairs = (
+        word[start : len(word) - (len(word) - start) % 2] for word in words for start in (0, 1)
+    )
+    return b"\0".join(bytes.fromhex(each.decode()) for each in pairs)
 
 
 def format_fingerprints(fingerprints: Fingerprints) -> str:

@@ -41,13 +41,12 @@ _LIMITS = {
     "maxProperties": "at most {} fields",
     "pattern": "matching the regular expression {}",
     "format": "in the format {}",
-    "default": "{} if you do not say",
 }
 
 _TOLD = {
     *_LIMITS, "uniqueItems", "type", "const", "enum", "description", "properties", "required",
     "items", "title", "$id", "$schema", "$comment", "$defs", "definitions", "$ref", "examples",
-    "deprecated", "readOnly", "writeOnly", "additionalProperties",
+    "deprecated", "readOnly", "writeOnly", "additionalProperties", "default",
 }  # fmt: skip
 
 _ALTERNATIVES = ("oneOf", "anyOf")
@@ -102,13 +101,14 @@ class SchemaWords:
             bare = inner | {"properties": _BELOW} if inner.get("properties") else inner
             shown = member | {"items": bare} if "items" in member else bare
             told = "required" if name in required else "optional"
-            line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(shown)}"
+            phrase = self.phrase(shown, is_optional=name not in required)
+            line = f"{'  ' * depth}- `{name}` ({told}): {phrase}"
             description = _one_line(member.get("description"))
             self.lines.append(f"{line}. {description}" if description else line)
             if inner.get("properties"):
                 self.list_fields(inner, depth=depth + 1)
 
-    def phrase(self, schema: Any, *, depth: int = 0) -> str:
+    def phrase(self, schema: Any, *, depth: int = 0, is_optional: bool = False) -> str:
         resolved = self.resolve(schema)
         if set(resolved) - _TOLD - set(_ALTERNATIVES):
             self.is_complete = False
@@ -117,7 +117,11 @@ class SchemaWords:
         if depth >= _DEEPEST:
             self.is_complete = False
             return "see the schema"
-        return ", ".join([self._kind(resolved, depth=depth), *_limits(resolved)])
+        told = [self._kind(resolved, depth=depth), *_limits(resolved)]
+        # Nothing fills in a field that is required.
+        if is_optional and "default" in resolved:
+            told.append(f"{literal(resolved['default'])} if you do not say")
+        return ", ".join(told)
 
     def _kind(self, schema: dict[str, Any], *, depth: int) -> str:
         if "const" in schema:

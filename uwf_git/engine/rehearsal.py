@@ -5,13 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.engine import flow_state
-from uwf_git.engine.expression import (
-    check_condition,
-    evaluate_condition,
-    list_paths,
-    split_template,
-)
-from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
+from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, load_jsonata, next_move
 from uwf_git.engine.javascript.evaluator import parse_template
 from uwf_git.engine.javascript.parser import (
     Access,
@@ -30,6 +24,7 @@ from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText
 from uwf_git.model.flow import Flow, FlowNode, Position, read_table
+from uwf_git.model.plain_schema import load_schema_check
 from uwf_git.model.workflow import END, START
 
 # The least value that fits a JSON Schema: what an agent says that says as little as it may.
@@ -40,8 +35,6 @@ from uwf_git.model.workflow import END, START
 _DEEPEST = 8
 # Below it, an object without what is required is not tried with all that it may have.
 _DEEPEST_REST = 2
-_LONGEST_TEXT = 1_000
-_MOST_ITEMS = 100
 
 # null comes last: where a schema allows it and more, a workflow expects more.
 _TYPES = ("boolean", "integer", "number", "string", "array", "object", "null")
@@ -93,7 +86,7 @@ class LeastValues:
         elif kind == "array":
             yield self._array(schema, depth)
         elif kind == "string":
-            yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
+            yield "a" * min(int(schema.get("minLength", 0)), 1_000)
             yield from _TEXTS
         elif kind in ("integer", "number"):
             yield from _numbers(schema, is_whole=kind == "integer")
@@ -114,7 +107,7 @@ class LeastValues:
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         prefix = list(schema.get("prefixItems", ()))
-        count = min(int(schema.get("minItems", 0)), _MOST_ITEMS)
+        count = min(int(schema.get("minItems", 0)), 100)
         items: list[Any] = []
         for part in [*prefix, *[schema.get("items", True)] * count][:count]:
             others = items if schema.get("uniqueItems") else ()
@@ -186,18 +179,12 @@ class Rehearsal(NamedTuple):
 
 
 class _Stuck(Exception):
-    """The rehearsal ends before its end."""
-
-    def __init__(self, problem: str, at: str | None) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.at = at
+    """The rehearsal ends before its end; *args* are the problem, and where it is or None."""
 
 
 def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
-    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (most pushes need it not: 45 ms)
-
+    check_value = load_schema_check().check_value
     for value in LeastValues(schema, check_value).make(schema, 0):
         if not check_value(schema, value):
             return value
@@ -214,7 +201,7 @@ def rehearse(definition: Definition, prompt: str) -> Rehearsal:
             flow = Flow(read_table(definition.flow.nodes), definition.flow.language or "javascript")
             run.go_through_flow(_Branch(flow), dict(definition.initial_state or {}))
     except _Stuck as stuck:
-        return Rehearsal(tuple(run.roles), stuck.problem, stuck.at)
+        return Rehearsal(tuple(run.roles), *stuck.args)
     return Rehearsal(tuple(run.roles))
 
 
@@ -253,7 +240,7 @@ class _Run:
         context = build_context(position, lambda: steps[:-1])
 
         def holds(condition: str) -> bool:
-            return evaluate_condition(condition, context)
+            return bool(load_jsonata().evaluate_condition(condition, context))
 
         try:
             return next_role(self._definition.graph, last.role, holds)
@@ -262,23 +249,18 @@ class _Run:
 
     def go_through_flow(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """Go on to the end of a thread; return its state, and the result of its newest step."""
+        flow, entry, items = branch
         at: Position | None = None
         result: Any = None
         while True:
-            words = FlowWords(
-                branch.flow.language,
-                state,
-                self._prompt,
-                len(self.roles),
-                branch.items,
-                branch.flow,
-            )
+            depth = len(self.roles)
+            words = FlowWords(flow.language, state, self._prompt, depth, items, flow)
             try:
-                move = next_move(branch.flow, at, words, entry=branch.entry)
+                move = next_move(flow, at, words, entry=entry)
                 if move.node is None or move.at is None:
                     return state, result
                 at = move.at
-                here = _Here(at, move.node, words.inside(at), count_passes(branch.flow, at))
+                here = _Here(at, move.node, words.inside(at), count_passes(flow, at))
                 state, result = self._do(branch, state, here)
             except LoopExhausted:
                 # That is an end too: a person goes on from there.
@@ -369,9 +351,10 @@ def check_flow_text(text: FlowText) -> str | None:
     is_expression = text.kind == "expression"
     try:
         if text.language == "jsonata" and is_expression:
-            return check_condition(text.text)
+            problem: str | None = load_jsonata().check_condition(text.text)
+            return problem
         if text.language == "jsonata":
-            split_template(text.text)
+            load_jsonata().split_template(text.text)
         else:
             parse = parse_expression if is_expression else parse_template
             parse(text.text, (*FLOW_NAMES, *text.names))
@@ -390,10 +373,12 @@ def list_reads(text: FlowText) -> list[list[str]]:
     """
     is_expression = text.kind == "expression"
     if text.language == "jsonata":
+        jsonata = load_jsonata()
         sources = [text.text]
         if not is_expression:
-            sources = [each.text for each in split_template(text.text) if each.is_expression]
-        return [found for source in sources for found in list_paths(source)]
+            pieces = jsonata.split_template(text.text)
+            sources = [each.text for each in pieces if each.is_expression]
+        return [found for source in sources for found in jsonata.list_paths(source)]
     parts = [parse_expression(text.text)] if is_expression else parse_template(text.text).parts
     found: list[list[str]] = []
     waiting: list[Node] = [part.root for part in parts if isinstance(part, Expression)]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from uwf_git.engine.lazy_list import LazyList
+from uwf_git.engine.moderator import LazyList
 from uwf_git.errors import Refused
 
 # What a turn is given besides its prompt: files, and the try that it belongs to.

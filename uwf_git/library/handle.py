@@ -21,6 +21,7 @@ from uwf_git.commands.control.answer import (
     retry_thread,
 )
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.files import find_files, restore_files
 from uwf_git.commands.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest, fork_thread
@@ -39,6 +40,7 @@ from uwf_git.library.starting import (
     find_source,
     new_agents,
     new_task_id,
+    put_text,
     read_source,
     to_agent_words,
     to_limit_names,
@@ -426,13 +428,7 @@ class TaskHandle:
         words, named = to_agent_words(agents), to_limit_names(limits)
         request = AmendRequest(self.task_id, name, words, named, reason, *new_agents(self._place))
         with self._place.writing() as store:
-            put = None
-            if source is not None:
-                from uwf_git.commands.workflow.build import put_workflow  # noqa: PLC0415 (YAML and schemas: 100 ms)
-
-                put = partial(
-                    put_workflow, store, self._place.caller, source.text, path=source.path
-                )
+            put = None if source is None else partial(put_text, self._place, store, source)
             amend_thread(store, self._place.caller, request, put=put)
 
     def fork(
@@ -459,8 +455,6 @@ class TaskHandle:
 
         None: all that changed since the first step. ``Refused``: no such step, or nothing recorded.
         """
-        from uwf_git.commands.control.files import find_files  # noqa: PLC0415 (few ask for files)
-
         named = None if step is None else str(step)
         store = self._place.open()
         return build_task_files(find_files(store, self._place.environ, self.task_id, named))
@@ -471,8 +465,6 @@ class TaskHandle:
         What is there is recorded first: restoring ``before`` of the result undoes this. All files
         change or none. ``Conflict``: a file that is in no commit is in the way, or an agent works.
         """
-        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (few ask for files)
-
         with self._place.writing() as store:
             restored = restore_files(
                 store, self._place.caller, self.task_id, str(step), is_before=before

@@ -16,8 +16,8 @@ from uwf_git.commands.inspect.context import build_context
 from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
-from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.masking import find_secrets
+from uwf_git.engine.moderator import lazy_list
 from uwf_git.engine.turn_context import AgentContext, Step, parse_context
 from uwf_git.errors import Refused, StoreDamaged, UwfError
 from uwf_git.model.workflow import freeze

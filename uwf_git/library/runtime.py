@@ -1,4 +1,6 @@
-"""The task runtime: find a store, start, list and find its tasks; handle.py has the verbs of one.
+"""The task runtime: find a store, start, list and find its tasks, draft a workflow.
+
+The verbs of one task are in handle.py.
 
 A runtime keeps nothing open, so that many may exist, in several Python threads.
 Source: seed 004, TaskRuntime and TaskFilter.
@@ -16,6 +18,7 @@ from uwf_git.commands.admin import init_store, switch_on_debug_log
 from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
 from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
+from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.players import PlayerFunction, StepMemory
@@ -49,7 +52,6 @@ from uwf_git.store.store import find_store
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
     from uwf_git.commands.workflow.build import PutWorkflow
-    from uwf_git.library.drafting import TaskDraft
 
 
 _MOST_ROWS = 2**31
@@ -92,6 +94,32 @@ class TaskFilter:
 
     offset: int = 0
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDraft:
+    """A workflow that an agent wrote; nothing is put."""
+
+    task_id: str
+    """The task in which it was written."""
+
+    name: str
+    """The name of the workflow; empty if it has problems."""
+
+    file: str
+    """The workflow file, which ``TaskRuntime.put`` takes."""
+
+    why: str
+    """Why it is as it is, in the agent's words."""
+
+    questions: tuple[str, ...]
+    """What the agent has to know first; then *file* is no workflow."""
+
+    problems: tuple[str, ...]
+    """What is wrong with the last try, each with its line; do not put a file that has some."""
+
+    roles: tuple[str, ...]
+    """The roles that act if each answers the least that its schema allows."""
 
 
 @check_arguments
@@ -163,7 +191,7 @@ class TaskRuntime:
 
     def draft(
         self, wish: str, *, agent: str | None = None, on_step: OnStep | None = None
-    ) -> "TaskDraft":
+    ) -> TaskDraft:
         """Have an agent write a workflow for a wish, in a task of its own; nothing is put.
 
         It has three tries. *agent* is its command; without one the player ``drafter`` writes it,
@@ -173,9 +201,7 @@ class TaskRuntime:
             AgentFailed: the agent failed.
             Refused: there is no agent, the wish is empty, or the task stopped before its end.
         """
-        from uwf_git.library.drafting import write_draft  # noqa: PLC0415 (YAML and schemas: 100 ms)
-
-        return write_draft(self._place, wish, agent, on_step)
+        return _write_draft(self._place, wish, agent, on_step)
 
     def start(
         self,
@@ -362,4 +388,44 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
         parent=wanted.parent,
         branches=wanted.branches,
         limit=None if wanted.limit is None else min(wanted.limit, _MOST_ROWS),
+    )
+
+
+def _write_draft(place: Place, wish: str, agent: str | None, on_step: OnStep | None) -> TaskDraft:
+    """Have an agent write a workflow; a player ``drafter`` plays it unless *agent* is given.
+
+    Raises:
+        AgentFailed: the agent failed.
+        Refused: the task has stopped before its end.
+        What ``start_draft`` raises.
+    """
+    from uwf_git.commands.draft import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
+        DRAFTER,
+        DraftRequest,
+        describe_problem,
+        draft_stopped,
+        read_draft,
+        start_draft,
+    )
+
+    if agent is None and DRAFTER in place.players:
+        agent = FUNCTION + DRAFTER
+    # A player is no program; without one the first turn says what is missing.
+    request = DraftRequest(wish, agent, place.agent, needs_agent=False)
+    with place.writing() as store:
+        thread = start_draft(store, place.caller, request, thread=new_task_id(place)).thread
+    run = TaskHandle(place, thread).run(on_step=on_step)
+    if run.stopped == "failed" and run.failure is not None:
+        raise run.failure
+    if run.stopped != "end":
+        raise draft_stopped(thread, run.status)
+    draft = read_draft(place.open(), place.cwd, thread)
+    return TaskDraft(
+        task_id=thread,
+        name=draft.judgement.name,
+        file=draft.judgement.source,
+        why=draft.why,
+        questions=draft.questions,
+        problems=tuple(map(describe_problem, draft.judgement.problems)),
+        roles=draft.judgement.roles,
     )

@@ -14,6 +14,7 @@ from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.model.node import canonical
 from uwf_git.model.yaml_render import render_yaml
+from uwf_git.store.store import Store
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import PutWorkflow
@@ -173,11 +174,16 @@ def put_source(
     Raises:
         BadUsage: it is a name.
     """
+    source = read_source(workflow, place.cwd)
+    with place.writing() as store:
+        return put_text(place, store, source, workdir=workdir)
+
+
+def put_text(place: Place, store: Store, source: SourceText, **how: Any) -> "PutWorkflow":
+    """Register the workflow *source*, *how* as ``put_workflow``."""
     from uwf_git.commands.workflow.build import put_workflow  # noqa: PLC0415 (YAML and schemas: 100 ms)
 
-    text, path = read_source(workflow, place.cwd)
-    with place.writing() as store:
-        return put_workflow(store, place.caller, text, path=path, workdir=workdir)
+    return put_workflow(store, place.caller, source.text, path=source.path, **how)
 
 
 def new_task_id(place: Place) -> ThreadId:

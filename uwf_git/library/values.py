@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.commit_events import EventOptions
+from uwf_git.commands.control.files import FilesAt, view_files
 from uwf_git.commands.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.inspect.show import read_moment, view_moment
 from uwf_git.commands.journal import EventsRequest, EventStream
@@ -32,11 +33,9 @@ from uwf_git.model.workflow import START, freeze
 from uwf_git.store.durable import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import read_snapshot
-
-if TYPE_CHECKING:
-    from uwf_git.commands.control.files import FilesAt
+from uwf_git.store.threads.naming import resolve_thread
 
 # The place of a runtime: its store, caller and players.
 #
@@ -456,10 +455,8 @@ def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
     )
 
 
-def build_task_files(found: "FilesAt") -> TaskFiles:
+def build_task_files(found: FilesAt) -> TaskFiles:
     """Convert what is recorded of the files of a thread."""
-    from uwf_git.commands.control.files import view_files  # noqa: PLC0415 (few ask for files)
-
     document = view_files(found)
     return TaskFiles(
         repository=document["repository"],

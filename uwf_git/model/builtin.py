@@ -53,10 +53,6 @@ META_SCHEMA: dict[str, Any] = {
 # own JSON Schema is not one. json-cas collects the same way and writes references as bare
 # strings. Format: FORMAT.md, "References".
 
-_BRANCHES = ("anyOf", "oneOf", "allOf")
-_ALTERNATIVES = ("if", "then", "else")
-_POINTERS = ("$ref", "$dynamicRef")
-
 
 def reference(target: NodeHash) -> dict[str, str]:
     return {"$ref": target}
@@ -108,15 +104,22 @@ def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
         if not isinstance(part, dict) or id(part) in found:
             continue
         found[id(part)] = part
-        for keyword in _BRANCHES:
-            branches = part.get(keyword)
-            waiting += branches if isinstance(branches, list) else []
-        waiting += [part.get(keyword) for keyword in _ALTERNATIVES]
-        dependent = part.get("dependentSchemas")
-        waiting += dependent.values() if isinstance(dependent, dict) else []
-        for keyword in _POINTERS:
-            waiting.append(_local_target(root, part.get(keyword)))
+        waiting += _alternatives(part)
+        waiting += _mapping(part.get("dependentSchemas")).values()
+        pointers = (part.get("$ref"), part.get("$dynamicRef"))
+        waiting += [_local_target(root, pointer) for pointer in pointers]
     return list(found.values())
+
+
+def _alternatives(schema: dict[str, Any]) -> Iterator[Any]:
+    yield from (schema.get(keyword) for keyword in ("if", "then", "else"))
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(keyword)
+        yield from branches if isinstance(branches, list) else ()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _local_target(root: Any, pointer: Any) -> Any:
@@ -150,19 +153,11 @@ def _find_anchor(root: Any, anchor: str) -> Any:
 
 
 def _schemas_of_property(schema: dict[str, Any], name: str) -> Iterator[Any]:
-    properties = schema.get("properties")
-    patterns = schema.get("patternProperties")
-    matched = False
-    if isinstance(properties, dict) and name in properties:
-        matched = True
-        yield properties[name]
-    if isinstance(patterns, dict):
-        for pattern, part in patterns.items():
-            if _may_match(pattern, name):
-                matched = True
-                yield part
-    if not matched:
-        yield schema.get("additionalProperties")
+    properties = _mapping(schema.get("properties"))
+    patterns = _mapping(schema.get("patternProperties"))
+    own = [properties[name]] if name in properties else []
+    own += [part for pattern, part in patterns.items() if _may_match(pattern, name)]
+    yield from own or [schema.get("additionalProperties")]
     yield schema.get("unevaluatedProperties")
 
 
@@ -234,10 +229,20 @@ class _Planner:
         self._left = _MOST_PLACES
 
     def plan(self, schemas: list[Any]) -> _Place | None:
-        parts = self._parts(schemas)
+        parts: list[dict[str, Any]] = []
+        waiting = list(schemas)
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, dict):
+                self._left -= 1
+                if self._left < 0 or not _UNPLANNED.isdisjoint(part):
+                    raise _Unplanned
+                parts.append(part)
+                waiting += _alternatives(part)
         names = {name for part in parts for name in _mapping(part.get("properties"))}
         properties = {
-            name: self.plan([_of_property(part, name) for part in parts]) for name in sorted(names)
+            name: self.plan([each for part in parts for each in _schemas_of_property(part, name)])
+            for name in sorted(names)
         }
         additional = self.plan_if_any([part.get("additionalProperties") for part in parts])
         items = self.plan_if_any([part.get("items") for part in parts])
@@ -251,32 +256,6 @@ class _Planner:
         if any(isinstance(schema, list) for schema in schemas):
             raise _Unplanned
         return self.plan(schemas) if any(isinstance(each, dict) for each in schemas) else None
-
-    def _parts(self, schemas: list[Any]) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        waiting = list(schemas)
-        while waiting:
-            part = waiting.pop()
-            if not isinstance(part, dict):
-                continue
-            self._left -= 1
-            if self._left < 0 or not _UNPLANNED.isdisjoint(part):
-                raise _Unplanned
-            parts.append(part)
-            for keyword in _BRANCHES:
-                branches = part.get(keyword)
-                waiting += branches if isinstance(branches, list) else []
-            waiting += [part.get(keyword) for keyword in _ALTERNATIVES]
-        return parts
-
-
-def _of_property(part: dict[str, Any], name: str) -> Any:
-    properties = _mapping(part.get("properties"))
-    return properties[name] if name in properties else part.get("additionalProperties")
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
@@ -316,11 +295,7 @@ def direct_references(node: Node, get_node: Callable[[NodeHash], Node]) -> list[
     """List what *node* refers to: its type, then the references in its payload."""
     schema = node if node.is_self_typed else get_node(node.type)
     targets = [] if node.is_self_typed else [node.type]
-    return targets + [
-        target
-        for target in collect_references(schema.payload, node.payload)
-        if target not in targets
-    ]
+    return list(dict.fromkeys([*targets, *collect_references(schema.payload, node.payload)]))
 
 
 _REF: dict[str, Any] = {
@@ -516,7 +491,6 @@ _SIGNAL = _record(
 
 _POLICY: dict[str, Any] = {"enum": ["error", "first", "last", "collect", "append"]}
 
-_TEMPLATE_OR_NATURAL: dict[str, Any] = {"anyOf": [_NATURAL, _TEXT]}
 _TEMPLATE_OR_MS: dict[str, Any] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEXT]}
 _INPUT: dict[str, Any] = {"type": ["string", "object"]}
 _PATTERNS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -558,7 +532,7 @@ _FLOW_NODE = _record(
         "tolerate": _NATURAL,
         "isolation": {"enum": ["worktree"]},
         "onError": {"enum": ["stop", "continue", "retry"]},
-        "retries": _TEMPLATE_OR_NATURAL,
+        "retries": {"anyOf": [_NATURAL, _TEXT]},
         "timeout": _TEMPLATE_OR_MS,
         "verifiedBy": _VERIFIED_BY,
     },
@@ -577,26 +551,14 @@ _FLOW = _record(
 META_NODE: Node = build_node(None, META_SCHEMA, timestamp=0)
 
 
-def _schema_node(schema: dict[str, Any]) -> Node:
-    return build_node(META_NODE.hash, schema, timestamp=0)
-
-
-BUILTIN_NODES: tuple[Node, ...] = (
-    META_NODE,
-    _schema_node({"title": "Text", "type": "string"}),
-    _schema_node({"title": "Bytes", "type": "string", "contentEncoding": "base64"}),
-    _schema_node(_ROLE),
-    _schema_node(_MODERATOR),
-    _schema_node(_WORKFLOW),
-    _schema_node(_AGENT_CONFIG),
-    _schema_node(_START),
-    _schema_node(_STEP),
-    _schema_node(_ATTEMPT),
-    _schema_node(_TRACE),
-    _schema_node(_SIGNAL),
-    _schema_node(_AGENT_EXEC_CONTEXT),
-    _schema_node(_FLOW),
+_SCHEMA_PAYLOADS = (
+    {"title": "Text", "type": "string"},
+    {"title": "Bytes", "type": "string", "contentEncoding": "base64"},
+    *(_ROLE, _MODERATOR, _WORKFLOW, _AGENT_CONFIG, _START, _STEP),
+    *(_ATTEMPT, _TRACE, _SIGNAL, _AGENT_EXEC_CONTEXT, _FLOW),
 )
+_SCHEMA_NODES = (build_node(META_NODE.hash, each, timestamp=0) for each in _SCHEMA_PAYLOADS)
+BUILTIN_NODES: tuple[Node, ...] = (META_NODE, *_SCHEMA_NODES)
 """The meta-schema first, then the schema nodes; every thread begins with all of them."""
 
 _NAMES = [node.hash for node in BUILTIN_NODES]

@@ -8,7 +8,6 @@ FORMAT.md, "What events do".
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.model.builtin import START, find_reference, reference
@@ -17,6 +16,7 @@ from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.text import cut, first_line
 from uwf_git.model.thread import (
+    NOTHING,
     Event,
     Split,
     Status,
@@ -44,8 +44,6 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 # Attempts that were cut short from outside say nothing about the agent.
 _NO_FAILURE: frozenset[str] = frozenset({"interrupted", "lost"})
 
@@ -62,11 +60,11 @@ class Standing(NamedTuple):
 class Joined(NamedTuple):
     state: Mapping[str, Any]
 
-    usage: Mapping[str, Any] = _NOTHING
+    usage: Mapping[str, Any] = NOTHING
     """The sum of what they spent."""
 
     execution_ms: int = 0
-    visits: Mapping[str, int] = _NOTHING
+    visits: Mapping[str, int] = NOTHING
     """How many steps each role took in them."""
 
     is_role: bool = False
@@ -341,16 +339,6 @@ def after_join(before: Standing, cause: Cause) -> After:
     )
 
 
-def after_end(before: Standing, _cause: Cause) -> After:
-    """Change the status only."""
-    return "completed", before.state
-
-
-def after_kill(before: Standing, _cause: Cause) -> After:
-    """Change the status only."""
-    return "killed", before.state
-
-
 def counts_as_failure(attempt: Mapping[str, Any]) -> bool:
     """Check whether a failed attempt counts against its agent's retries."""
     return attempt["error"]["kind"] not in _NO_FAILURE and find_wait_end(attempt) is None
@@ -402,9 +390,6 @@ _TELLING = (
     "summary", "title", "message", "verdict", "reason", "why", "feedback", "decision", "status",
     "result",
 )  # fmt: skip
-_NOT_PROSE = ("```", "---", "{", "[", "<")
-
-_LONGEST = 200
 
 # Controls, spaces but U+0020, format characters, surrogates, private use, and U+FFFE and U+FFFF: a
 # table of the format, not of Python's Unicode. A string: most commands meet ASCII alone.
@@ -461,17 +446,9 @@ def _attempt(_before: Standing, cause: Cause) -> Words:
     return Words(f"attempt {number} failed: {error['message']}", cause.text[-LONGEST_QUOTE:])
 
 
-def _wait(_before: Standing, cause: Cause) -> Words:
-    return Words("waits for a person", cause.text[:LONGEST_QUOTE])
-
-
 def _fork(before: Standing, cause: Cause) -> Words:
-    record = before.record
-    return Words(f"from {record.thread} after {count_steps(record.depth)}", cause.note)
-
-
-def _end(before: Standing, _cause: Cause) -> Words:
-    return Words(f"completed after {count_steps(before.record.depth)}")
+    steps = count_steps(before.record.depth)
+    return Words(f"from {before.record.thread} after {steps}", cause.note)
 
 
 def _kill(before: Standing, cause: Cause) -> Words:
@@ -490,10 +467,6 @@ def _signalled(
     return describe_signal
 
 
-def _describe_patch(_before: Standing, signal: Mapping[str, Any]) -> str:
-    return f"changed {', '.join(signal.get('patch', {}))}"
-
-
 def _describe_amendment(_before: Standing, signal: Mapping[str, Any]) -> str:
     amendment = read_amendment(signal)
     to = "adds to the workflow, now" if signal["action"] == "append" else "workflow"
@@ -504,51 +477,42 @@ def _describe_amendment(_before: Standing, signal: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _describe_poke(before: Standing, _signal: Mapping[str, Any]) -> str:
-    return f"{before.state.role} takes its step again"
-
-
 _WORDS: Mapping[Event, Callable[[Standing, Cause], Words]] = {
     "step": _step,
     "answer": _step,
     "attempt": _attempt,
-    "wait": _wait,
+    "wait": lambda _before, cause: Words("waits for a person", cause.text[:LONGEST_QUOTE]),
     "pause": _signalled(lambda _before, _signal: "paused"),
     "resume": _signalled(lambda _before, _signal: "resumed"),
     "retry": _signalled(lambda _before, _signal: "may try again"),
-    "patch": _signalled(_describe_patch),
+    "patch": _signalled(lambda _before, signal: f"changed {', '.join(signal.get('patch', {}))}"),
     "amend": _signalled(_describe_amendment),
-    "poke": _signalled(_describe_poke),
+    "poke": _signalled(lambda before, _signal: f"{before.state.role} takes its step again"),
     "fork": _fork,
-    "end": _end,
+    "end": lambda before, _cause: Words(f"completed after {count_steps(before.record.depth)}"),
     "kill": _kill,
 }
 
 
 def describe_step(meta: Any, content: str) -> str:
     """Return one line about a result: a summary in its meta, or the beginning of its text."""
-    if isinstance(meta, dict):
-        for field in _TELLING:
-            value = meta.get(field)
-            if isinstance(value, str) and first_line(value):
-                return first_line(value)
+    if summary := _find_summary(meta):
+        return summary
     line = first_line(content)
-    if line and not line.startswith(_NOT_PROSE):
+    if line and not line.startswith(("```", "---", "{", "[", "<")):
         return line
-    return cut(render_meta(meta), _LONGEST)
+    return cut(json.dumps(meta, ensure_ascii=False, separators=(", ", ": ")), 200)
 
 
 def needs_text(event: Event, payload: Mapping[str, Any]) -> bool:
     """Check whether the words of a step or an attempt quote its content or its log."""
-    if event == "attempt":
-        return True
-    meta = payload["meta"]
+    return event == "attempt" or not _find_summary(payload["meta"])
+
+
+def _find_summary(meta: Any) -> str:
     told = (meta.get(field) for field in _TELLING) if isinstance(meta, dict) else ()
-    return not any(isinstance(value, str) and first_line(value) for value in told)
-
-
-def render_meta(meta: Any) -> str:
-    return json.dumps(meta, ensure_ascii=False, separators=(", ", ": "))
+    lines = (first_line(value) for value in told if isinstance(value, str))
+    return next(filter(None, lines), "")
 
 
 def one_line(text: str) -> str:

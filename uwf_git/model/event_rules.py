@@ -6,7 +6,7 @@ Format: FORMAT.md, "The trailers of a thread commit" and "What events do".
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, get_args
 
 from uwf_git.model import event_folds as folds
 from uwf_git.model.event_folds import After, Cause, Standing
@@ -14,12 +14,8 @@ from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, STATUSES, Action, Event, TransitionRecord
 
-Fold: TypeAlias = Callable[[Standing, Cause], After]
-
-_NOT_ENDED = " ".join(status for status in STATUSES if status not in ENDED)
 _GOES_ON = "ready waiting failed paused"
 _OPEN = f"{_GOES_ON} split"
-_ANY = " ".join(STATUSES)
 
 
 class EventRule(NamedTuple):
@@ -29,7 +25,7 @@ class EventRule(NamedTuple):
 
     leads_to: str
 
-    fold: Fold | None
+    fold: Callable[[Standing, Cause], After] | None
     """What it does to status and now.json; None: it begins a thread."""
 
     carries: str = ""
@@ -125,16 +121,17 @@ RULES: Mapping[Event, EventRule] = {
     ),
     # A thread begins on a commit of another thread.
     "fork": EventRule(
-        after=_ANY, leads_to="ready", fold=folds.after_fork,
+        after=" ".join(STATUSES), leads_to="ready", fold=folds.after_fork,
         carries="forked_from", tells="start",
     ),
     # The thread ends.
     "end": EventRule(
-        after=_GOES_ON, leads_to="completed", fold=folds.after_end,
+        after=_GOES_ON, leads_to="completed", fold=lambda before, _: ("completed", before.state),
         person="never", tells="complete",
     ),
     "kill": EventRule(
-        after=_NOT_ENDED, leads_to="killed", fold=folds.after_kill,
+        after=" ".join(status for status in STATUSES if status not in ENDED),
+        leads_to="killed", fold=lambda before, _: ("killed", before.state),
         tells="error",
     ),
 }  # fmt: skip

@@ -156,12 +156,7 @@ def _ordered(keys: dict[str, Any]) -> Iterable[str]:
     if "".join(keys).isascii():
         # A character is a byte: the same order, without a call for each key.
         return sorted(sorted(keys), key=len)
-    return sorted(keys, key=_key_order)
-
-
-def _key_order(key: str) -> tuple[int, bytes]:
-    encoded = key.encode()
-    return len(encoded), encoded
+    return sorted(keys, key=lambda key: (len(key.encode()), key.encode()))
 
 
 # Digests: the formula for the name of a node.

@@ -7,6 +7,8 @@ ever: check foreign values under limits (agents/limited_fork.py).
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -22,6 +24,21 @@ from uwf_git.errors import Problem
 
 _Validator = jsonschema.Draft202012Validator
 _META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)
+
+
+def _check_multiple(
+    validator: Any, step: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield what jsonschema finds, but not of numbers as they are written: 4.35 by 0.01."""
+    for error in _Validator.VALIDATORS["multipleOf"](validator, step, instance, schema):
+        if (Fraction(str(instance)) / Fraction(str(step))).denominator != 1:
+            yield error
+
+
+@cache
+def _with_decimals(kind: Any) -> Any:
+    return jsonschema.validators.extend(kind, {"multipleOf": _check_multiple})  # type: ignore[no-untyped-call]  # it has no types
+
 
 # What jsonschema raises for keywords with bad values.
 _NO_SCHEMA = (
@@ -83,9 +100,11 @@ def check_value(schema: Any, value: Any, *, root: Any = None) -> list[Problem]:
     *root* is the schema of which *schema* is a part, if it is not the whole.
     """
     try:
-        whole = _Validator(schema if root is None else root, registry=_NOTHING_REMOTE)
-        errors = whole.evolve(schema=schema).iter_errors(value)
-        return [_problem(error) for error in islice(errors, _MOST_PROBLEMS)]
+        kind = _with_decimals(jsonschema.validators.validator_for(schema, default=_Validator))
+        checker = kind(schema if root is None else root, registry=_NOTHING_REMOTE)
+        if root is not None:
+            checker = checker.evolve(schema=schema)
+        return [_problem(error) for error in islice(checker.iter_errors(value), _MOST_PROBLEMS)]
     except Unresolvable as error:
         return [Problem("", f"the schema has a $ref that leads nowhere: {error.ref}")]
     except RecursionError:
@@ -102,7 +121,7 @@ def point_out(schema: Any, value: Any) -> list[Problem]:
     reported.
     """
     try:
-        errors = _Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value)
+        errors = _with_decimals(_Validator)(schema, registry=_NOTHING_REMOTE).iter_errors(value)
         pointed = dict.fromkeys(each for error in errors for each in _point(error))
     except (*_NO_SCHEMA, RecursionError, Unresolvable):
         return check_value(schema, value)

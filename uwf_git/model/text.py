@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from datetime import UTC, datetime
 
 # Escape the characters in foreign text that a terminal or a page would obey instead of showing.
@@ -15,39 +16,40 @@ _CONTROL = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     r"\ud800-\udfff\ufffe\uffff"
 )
-# Strings: most commands meet nothing that makes it worth while to compile them.
-_IN_BLOCK = f"[{_CONTROL}]"
-_IN_LINE = f"[{_CONTROL}\t\n]"
-# ECMA-48, "select graphic rendition": colours and the like.
-_COLOUR = r"\x1b\[[0-9;:]{0,40}m"
-_BREAKS = r"\s*\n\s*"
+# The patterns are strings: most commands meet nothing that makes it worth while to compile them.
 
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
 _SPACES += "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-_MOST_READ = 10_000
-_LONGEST_FIRST = 200
 
 
 def visible_line(text: str) -> str:
     """Return *text* on one line: controls, newlines and tabs are escaped, as in Python."""
     if text.isascii() and text.isprintable():
         return text
-    return re.sub(_IN_LINE, _spell, text)
+    return re.sub(f"[{_CONTROL}\t\n]", _spell, text)
 
 
 def visible_block(text: str) -> str:
     """Return *text* with its lines and tabs, and every other control escaped."""
-    return re.sub(_IN_BLOCK, _spell, text.replace("\r\n", "\n"))
+    return re.sub(f"[{_CONTROL}]", _spell, text.replace("\r\n", "\n"))
 
 
 def without_colours(text: str) -> str:
     """Return *text* without the sequences that colour it; every other control stays."""
-    return re.sub(_COLOUR, "", text)
+    # ECMA-48, "select graphic rendition": colours and the like.
+    return re.sub(r"\x1b\[[0-9;:]{0,40}m", "", text)
 
 
 def one_line(message: str) -> str:
     """Return a message as a single line: its lines are joined."""
-    return visible_line(re.sub(_BREAKS, " ", message.strip()))
+    return visible_line(re.sub(r"\s*\n\s*", " ", message.strip()))
+
+
+def name_store(text: str, path: str) -> str:
+    """Return *text*, in which the commands that it advises name the store at *path*."""
+    # `uwf init PATH` names its store itself.
+    advised = "(?:^|(?<=`)|(?<=next: ))(uwf|json-cas) (?!init |--repo )"
+    return re.sub(advised, lambda found: f"{found[0]}--repo {shlex.quote(path)} ", text)
 
 
 def cut(text: str, most: int) -> str:
@@ -57,10 +59,10 @@ def cut(text: str, most: int) -> str:
 
 def first_line(text: str) -> str:
     """Return the first line of *text* that is not empty, shortened; "" for an empty text."""
-    for line in text[:_MOST_READ].splitlines():
+    for line in text[:10_000].splitlines():
         told = line.strip(_SPACES).lstrip("# ")
         if told:
-            return cut(told, _LONGEST_FIRST)
+            return cut(told, 200)
     return ""
 
 
@@ -126,8 +128,6 @@ def render_duration(duration_ms: int) -> str:
 CHECK = "check"
 """The kind of a failed attempt whose answer a check refused."""
 
-_MARK = "$ "
-
 
 def write_section(command: str, output: bytes) -> bytes:
     """Return what a check adds to the log; it begins on a line of its own."""
@@ -158,15 +158,13 @@ def find_outputs(log: str, commands: tuple[str, ...]) -> str:
 
 
 def _heading(command: str) -> str:
-    return _MARK + " ".join(command.split())
+    return f"$ {' '.join(command.split())}"
 
 
 # The line of an agent's log that says why it failed.
 
 ERROR_PREFIX, HINT_PREFIX = "error: ", "hint: "
 """How our own programs, and the kit's agents, begin the lines of an error."""
-
-_SHOWN = 300
 
 # What a program that crashed prints below its error: node's last line and advice, the calls that
 # led there (node, Java, Ruby), and Rust's advice.
@@ -191,5 +189,13 @@ def find_error_line(log: str) -> str:
         lines = lines[: marks[-1] + 2] if marks and marks[-1] + 2 < len(lines) else lines
     for line in reversed(lines):
         if not _BELOW_AN_ERROR.match(line):
-            return first_line(line.removeprefix(ERROR_PREFIX))[:_SHOWN]
+            return first_line(line.removeprefix(ERROR_PREFIX))[:300]
     return ""
+
+
+def render_size(size_bytes: int) -> str:
+    """Return a size as git config spells it, rounded up: 5 bytes, 12k, 101m."""
+    for unit, letter in ((1024**3, "g"), (1024**2, "m"), (1024, "k")):
+        if size_bytes >= unit:
+            return f"{-(-size_bytes // unit)}{letter}"
+    return f"{size_bytes} bytes"

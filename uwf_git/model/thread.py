@@ -13,9 +13,6 @@ from uwf_git.model.workflow import START
 
 # Usage reports of agents, and how they add up.
 
-COUNTED = ("inputTokens", "outputTokens", "costUsd")
-"""What limits of tokens and cost count."""
-
 
 def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     """Return *total* plus *report*: numbers add up, objects by key, other values are replaced."""
@@ -33,7 +30,7 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
 
 def find_unfit(usage: Mapping[str, Any]) -> str | None:
     """Return which amount in *usage* that limits count is negative or no number, or None."""
-    for name in COUNTED:
+    for name in ("inputTokens", "outputTokens", "costUsd"):
         value = usage.get(name)
         if value is not None and not (_is_number(value) and value >= 0):
             return f"{name} is {value!r:.60}, not a number from 0 on"
@@ -81,13 +78,11 @@ EVENTS: tuple[str, ...] = get_args(Event)
 TASK_WORDS: Mapping[str, str] = MappingProxyType({"ready": "pending", "killed": "cancelled"})
 """Seed 004's words for statuses, where they differ."""
 
-FROM_TASK_WORDS: Mapping[str, str] = MappingProxyType(
-    {word: status for status, word in TASK_WORDS.items()}
-)
+FROM_TASK_WORDS: Mapping[str, str] = {word: status for status, word in TASK_WORDS.items()}
 
 ENDED: frozenset[str] = frozenset({"completed", "killed"})
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 Part = TypeVar("Part")
@@ -154,8 +149,8 @@ class ThreadState(NamedTuple):
 
     depth: int = 0
 
-    state: Mapping[str, Any] = _NOTHING
-    visits: Mapping[str, int] = _NOTHING
+    state: Mapping[str, Any] = NOTHING
+    visits: Mapping[str, int] = NOTHING
     """The number of steps of each role."""
 
     attempts: int = 0
@@ -167,13 +162,13 @@ class ThreadState(NamedTuple):
     failures: int = 0
     """How many of them count against the agent's retries; a ``retry`` sets this to 0."""
 
-    usage: Mapping[str, Any] = _NOTHING
+    usage: Mapping[str, Any] = NOTHING
     """The sum of what steps and attempts reported."""
 
     execution_ms: int = 0
     """How long agents have worked on the thread."""
 
-    limits: Mapping[str, Any] = _NOTHING
+    limits: Mapping[str, Any] = NOTHING
     """``maxSteps``, ``maxExecutionTime`` (ms), ``maxTokens``, ``maxCost`` (USD), where set."""
 
     waiting: Waiting | None = None
@@ -245,10 +240,10 @@ class Amendment(NamedTuple):
     """A change of a thread's workflow, agents or limits; what is not given stays."""
 
     workflow: NodeHash | None = None
-    binding: Mapping[str, NodeHash] = _NOTHING
+    binding: Mapping[str, NodeHash] = NOTHING
     """The AgentConfig nodes of the roles that get another agent."""
 
-    limits: Mapping[str, Any] = _NOTHING
+    limits: Mapping[str, Any] = NOTHING
     """A merge patch of the limits: null removes one."""
 
 

@@ -195,7 +195,20 @@ def build_roles(
     references: dict[str, Any] = {}
     nodes: list[Node] = []
     for name, role in roles.items():
-        node, schema = build_role(role, timestamp=timestamp)
+        schema = build_node(META, role.output_schema, timestamp=timestamp)
+        payload: dict[str, Any] = {
+            "name": role.name,
+            "description": role.description,
+            "systemPrompt": role.system_prompt,
+            "extractPrompt": role.extract_prompt,
+            "outputSchema": reference(schema.hash),
+            "workflow": None if role.workflow is None else reference(role.workflow),
+            "checks": list(role.checks) or None,
+            "outputFile": role.output_file or None,
+            "inputFiles": list(role.input_files) or None,
+        }
+        payload = {name: part for name, part in payload.items() if part is not None}
+        node = build_node(ROLE, payload, timestamp=timestamp)
         nodes += [schema, node, *role.used]
         references[name] = reference(node.hash)
     return references, nodes
@@ -203,23 +216,6 @@ def build_roles(
 
 def write_agents(agents: "Mapping[str, AgentSpec]") -> dict[str, Any]:
     return {role: write_agent(agent) for role, agent in agents.items()}
-
-
-def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
-    schema = build_node(META, role.output_schema, timestamp=timestamp)
-    payload: dict[str, Any] = {
-        "name": role.name,
-        "description": role.description,
-        "systemPrompt": role.system_prompt,
-        "extractPrompt": role.extract_prompt,
-        "outputSchema": reference(schema.hash),
-        "workflow": None if role.workflow is None else reference(role.workflow),
-        "checks": list(role.checks) or None,
-        "outputFile": role.output_file or None,
-        "inputFiles": list(role.input_files) or None,
-    }
-    payload = {name: part for name, part in payload.items() if part is not None}
-    return build_node(ROLE, payload, timestamp=timestamp), schema
 
 
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:

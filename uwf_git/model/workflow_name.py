@@ -12,7 +12,6 @@ from uwf_git.model.names import fold, is_node_hash, is_thread_id
 MAX_NAME_LENGTH = 100
 
 _MAX_NAME_BYTES = 240
-_MARKS = "-_."
 
 
 def check_workflow_name(name: str) -> str | None:
@@ -63,7 +62,7 @@ def _may_stand(character: str, *, first: bool) -> bool:
     category = unicodedata.category(character)
     if category[0] == "M":
         return not first
-    return category[0] == "L" or category == "Nd" or character in _MARKS
+    return category[0] == "L" or category == "Nd" or character in "-_."
 
 
 def _check_path(name: str) -> str | None:

@@ -10,16 +10,17 @@ from typing import Any
 # What the core schema does not name is text: ``no``, ``on``, ``2024-01-01``, ``12:30``; YAML 1.1
 # readers turn these into other values.
 
-_WORDS: dict[str, bool | None] = {
+_WORDS: dict[str, float | bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
 _DECIMAL = re.compile(r"[-+]?[0-9]+")
 _OCTAL_OR_HEXADECIMAL = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INFINITY = re.compile(r"[-+]?\.(?:inf|Inf|INF)")
-_NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)")
 
 
 def resolve_plain(text: str) -> str | float | bool | None:
@@ -28,21 +29,11 @@ def resolve_plain(text: str) -> str | float | bool | None:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return text
-    return _resolve_number(text)
-
-
-def _resolve_number(text: str) -> str | float:
     if _DECIMAL.fullmatch(text):
         return _integer(text)
     if _OCTAL_OR_HEXADECIMAL.fullmatch(text):
         return _fitting(int(text, 0))
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    if _INFINITY.fullmatch(text):
-        return -math.inf if text[0] == "-" else math.inf
-    if _NOT_A_NUMBER.fullmatch(text):
-        return math.nan
-    return text
+    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _integer(text: str) -> int | float:
@@ -72,7 +63,6 @@ def _fitting(number: int) -> int | float:
 # First a letter, digit or a mark that is no indicator of YAML; then anything but the two pairs that
 # end a plain scalar, and no blank or colon at the end.
 _PLAIN = re.compile(r"[\w./($+^~;=\\](?:[^\s:#]|:(?=\S)|(?<=\S)#|[ ]+(?=[^\s#]))*")
-_DOCUMENT_MARK = re.compile(r"---|\.\.\.")
 
 # What YAML 1.1 reads as a boolean, a merge, a number, a time or a date.
 _WORD_OF_YAML_1_1 = re.compile(r"(?i:y|n|yes|no|on|off)|=|<<")
@@ -152,17 +142,14 @@ def _text(text: str) -> str:
     if _is_plain(text):
         return text
     # A JSON string is a double-quoted YAML string, once what YAML forbids is escaped as well.
-    return _UNWRITABLE.sub(_escape, json.dumps(text, ensure_ascii=False))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _UNWRITABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _is_plain(text: str) -> bool:
     return (
         _PLAIN.fullmatch(text) is not None
-        and not _DOCUMENT_MARK.match(text)
+        and not text.startswith(("---", "..."))
         and not _WORD_OF_YAML_1_1.fullmatch(text)
         and not _NUMBER_OF_YAML_1_1.fullmatch(text)
         and not _UNWRITABLE.search(text)

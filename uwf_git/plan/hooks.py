@@ -99,7 +99,10 @@ def write_plugin(hook: StopHook, version: str, *, state_file: str) -> list[str]:
     """Write the files of the plugin that are missing or differ; *state_file* is absolute."""
     contents = build_plugin(hook, version)
     place = os.path.relpath(state_file, os.path.dirname(hook.script)).replace(os.sep, "/")
-    contents["/".join(_SCRIPT[1:])] = render_stop_hook(place)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stop_hook.py")
+    with open(source, encoding="utf-8") as file:
+        text = re.sub("(?m)^STATE_FILE = .*", lambda _: f"STATE_FILE = {place!r}", file.read())
+    contents["/".join(_SCRIPT[1:])] = f"#!/usr/bin/env python3\n{text}"
     keep_out_of_git(os.path.dirname(hook.plugin))
     written = []
     for name, text in contents.items():
@@ -125,14 +128,6 @@ def build_plugin(hook: StopHook, version: str) -> dict[str, str]:
         ".claude-plugin/plugin.json": _json({**about, "hooks": "./hooks/config.json"}),
         "hooks/config.json": _json(_nested(hook, "Stop", "SessionEnd")),
     }
-
-
-def render_stop_hook(state_file: str) -> str:
-    """Return the text of the hook; *state_file* is the path from its folder."""
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stop_hook.py")
-    with open(source, encoding="utf-8") as file:
-        text = re.sub("(?m)^STATE_FILE = .*", lambda _: f"STATE_FILE = {state_file!r}", file.read())
-    return f"#!/usr/bin/env python3\n{text}"
 
 
 # What a tool takes.
@@ -226,7 +221,11 @@ def uninstall_hooks(workdir: str) -> list[str]:
             replace_if_changed(whole, text.encode())
         else:
             os.unlink(whole)
-            _remove_empty(workdir, os.path.dirname(path))
+            # Up to the first folder that is not empty.
+            folder = path
+            with suppress(OSError):
+                while folder := os.path.dirname(folder):
+                    os.rmdir(os.path.join(workdir, folder))
     return list(after)
 
 
@@ -263,15 +262,6 @@ def _is_our_file(workdir: str, path: str) -> bool:
 
 def _is_linked(workdir: str, path: str) -> bool:
     return os.path.islink(os.path.join(workdir, path)) or resolve_inside(workdir, path) is None
-
-
-def _remove_empty(workdir: str, folder: str) -> None:
-    while folder:
-        try:
-            os.rmdir(os.path.join(workdir, folder))
-        except OSError:
-            return
-        folder = os.path.dirname(folder)
 
 
 # The text of a settings file: our hooks are put in and taken out, all else stays.

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
+from functools import reduce
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.errors import name_some
@@ -154,10 +155,7 @@ IDLE = PlanState()
 
 def fold_story(story: Iterable[Happened]) -> PlanState:
     """Return where the thread stands after *story*, oldest first."""
-    state = IDLE
-    for happened in story:
-        state = advance(state, happened)
-    return state
+    return reduce(advance, story, IDLE)
 
 
 def advance(state: PlanState, happened: Happened) -> PlanState:

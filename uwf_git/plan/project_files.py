@@ -28,6 +28,8 @@ _MOST_READ = 16 * 1024 * 1024
 _OUR_FOLDERS = (".state", ".plugins")
 """Folders that hold nothing of the project, whoever made them."""
 
+_AT_ONCE: int = getattr(os, "O_NONBLOCK", 0)
+
 _NAME = r"(?s)([0-9]{3,})-(.+)\.md"
 _MISNAMED = r"(?is)[0-9].*\.md"
 
@@ -141,9 +143,9 @@ def _parse_name(folder: str, name: str) -> PlanFile | None:
 
 
 def _list_shared_numbers(plans: Sequence[PlanFile]) -> list[str]:
-    by_number: dict[int, list[str]] = {}
-    for plan in plans:
-        by_number.setdefault(plan.number, []).append(plan.file)
+    # They are sorted by number.
+    groups = itertools.groupby(plans, key=lambda plan: plan.number)
+    by_number = {number: [plan.file for plan in same] for number, same in groups}
     return [
         one_line(f"{name_some(files)} share the number {number}")
         for number, files in by_number.items()
@@ -220,7 +222,8 @@ def _spelled_in(folder: str, name: str) -> str | None:
 
 def read_whole(path: str) -> bytes | None:
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        # A pipe that nobody writes to is not waited for.
+        with open(path, "rb", opener=lambda name, how: os.open(name, how | _AT_ONCE)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is not a regular file", path)
             content = file.read(_MOST_READ + 1)
@@ -229,11 +232,6 @@ def read_whole(path: str) -> bytes | None:
     if len(content) > _MOST_READ:
         raise OSError(errno.EFBIG, f"it has more than {_MOST_READ:,} bytes", path)
     return content
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open *path*; a pipe that nobody writes to is not waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def replace_whole(path: str, content: bytes) -> None:

@@ -16,6 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Generic, NamedTuple, TypeVar
 
+# Windows has none.
+with suppress(ImportError):
+    import pwd
+
 TEMPORARY = ".tmp_"
 """The prefix of temporary files; a killed process may leave one."""
 
@@ -30,10 +34,12 @@ def add_files(
     durable: bool,
     prefix: str = TEMPORARY,
     mode: int = 0o666,
+    like: os.stat_result | None = None,
 ) -> list[str]:
     """Write each content to its path: all contents first, then all names, in their order.
 
-    The temporary files are in *temporary_in*, on the same file system. Return the paths. If
+    The temporary files are in *temporary_in*, on the same file system. They get owner, group and
+    permissions of *like*, as far as this process may give them away. Return the paths. If
     *durable*, their contents are on the disk; their names are there only after
     ``sync_directories`` of their folders. After an OSError files stay that already have their name.
     """
@@ -42,14 +48,19 @@ def add_files(
     try:
         for path, content in contents:
             temporary = os.path.join(temporary_in, prefix + os.urandom(8).hex())
-            opened.append(_create(temporary, mode, durable=durable))
+            opened.append(_create(temporary, mode if like is None else 0o600, durable=durable))
             waiting.append((temporary, path))
+            if like is not None:
+                with suppress(PermissionError):
+                    os.fchown(opened[-1], like.st_uid, like.st_gid)
+                os.fchmod(opened[-1], like.st_mode & 0o777)
             with _named(temporary_in):
                 _write(opened[-1], content)
             if durable and _HINT is not None:
                 _HINT(opened[-1], 0, 0, _NOT_WANTED)
         for descriptor in opened if durable else ():
-            _force(descriptor, temporary_in)
+            with _named(temporary_in):
+                os.fsync(descriptor)
         for temporary, path in waiting:
             os.replace(temporary, path)
     except BaseException:
@@ -83,6 +94,7 @@ def replace_file(
     temporary_in: str | None = None,
     durable: bool = True,
     mode: int = 0o666,
+    like: os.stat_result | None = None,
 ) -> None:
     """Replace the file at *path* atomically; if *durable*, force it to the disk.
 
@@ -91,7 +103,7 @@ def replace_file(
     """
     directory = os.path.dirname(path)
     folder = temporary_in or directory
-    add_files([(path, content)], temporary_in=folder, durable=durable, mode=mode)
+    add_files([(path, content)], temporary_in=folder, durable=durable, mode=mode, like=like)
     if durable:
         sync_directories([directory])
 
@@ -148,15 +160,11 @@ def _write(descriptor: int, content: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _force(descriptor: int, place: str) -> None:
-    with _named(place):
-        os.fsync(descriptor)
-
-
 def sync_path(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _force(descriptor, path)
+        with _named(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -266,21 +274,13 @@ def find_user_file(git_dir: str, environ: Mapping[str, str], name: str) -> str |
     state = environ.get("XDG_STATE_HOME", "")
     # The specification says that a relative path is to be ignored.
     if not os.path.isabs(state):
-        home = _find_home(environ)
-        if home is None:
+        home = environ.get("HOME", "")
+        if not os.path.isabs(home):
+            # Cron jobs and hooks may have no HOME.
+            with suppress(NameError, KeyError):
+                home = pwd.getpwuid(os.geteuid()).pw_dir
+        if not os.path.isabs(home):
             return None
         state = os.path.join(home, ".local", "state")
     key = hashlib.sha256(os.fsencode(os.path.realpath(git_dir))).hexdigest()
     return os.path.join(state, "uwf", "stores", key, name)
-
-
-def _find_home(environ: Mapping[str, str]) -> str | None:
-    home = environ.get("HOME", "")
-    if os.path.isabs(home):
-        return home
-    # Cron jobs and hooks may have no HOME. Imported only for them.
-    with suppress(ImportError, KeyError):
-        import pwd  # noqa: PLC0415 (see above; Windows has none)
-
-        home = pwd.getpwuid(os.geteuid()).pw_dir
-    return home if os.path.isabs(home) else None

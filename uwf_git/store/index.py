@@ -12,6 +12,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ALPHABET, NodeHash, Oid, encode_u64, is_oid
 from uwf_git.store.lookup import (
+    NodeFolders,
     follow,
     is_root_ref,
     keeps_versions,
@@ -19,7 +20,6 @@ from uwf_git.store.lookup import (
     list_packed_roots,
     list_root_refs,
 )
-from uwf_git.store.node_folders import NodeFolders
 from uwf_git.store.nodes import NODES
 from uwf_git.store.objects.commit import CommitView, find_entry, read_commit
 from uwf_git.store.refs import stamp_packed
@@ -119,7 +119,10 @@ class IndexFile:
         except OSError as error:
             raise IndexUnusable(str(error)) from error
         with self._guarded():
-            self._check_file()
+            with suppress(FileNotFoundError):
+                # SQLite would follow a symbolic link.
+                if not stat.S_ISREG(os.lstat(path).st_mode):
+                    raise sqlite3.DatabaseError("not a regular file")
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
@@ -220,12 +223,6 @@ class IndexFile:
             " ON CONFLICT (ref) DO UPDATE SET tip = excluded.tip, mark = excluded.mark",
             *(ref, tip, zlib.crc32(f"{ref} {tip}".encode())),
         )
-
-    def _check_file(self) -> None:
-        """Refuse a symbolic link, which SQLite would follow."""
-        with suppress(FileNotFoundError):
-            if not stat.S_ISREG(os.lstat(self._path).st_mode):
-                raise sqlite3.DatabaseError("not a regular file")
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
         with self._guarded():

@@ -73,19 +73,25 @@ def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | Non
 
 
 def is_held(path: str) -> bool:
-    """Check whether the lock file at *path* is held, by holding it for a moment if it is not."""
-    with hold_lock(path, wait=False) as descriptor:
-        return descriptor is None
+    """Check whether the lock file at *path* is held, by sharing it for a moment if it is not."""
+    descriptor = take_lock(path, wait=False, is_shared=True)
+    if descriptor is not None:
+        free_lock(descriptor)
+    return descriptor is None
 
 
-def take_lock(path: str, *, wait: bool, make: bool = True) -> int | None:
-    """Hold the lock file at *path* until `free_lock`; *wait* and *make* are as in `hold_lock`."""
+def take_lock(path: str, *, wait: bool, make: bool = True, is_shared: bool = False) -> int | None:
+    """Hold the lock file at *path* until `free_lock`; *wait* and *make* are as in `hold_lock`.
+
+    Those who share it do not see each other.
+    """
     if fcntl is None:
         raise LockingUnsupported(path)
     while True:
         descriptor = _open(path, make=make)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+            fcntl.flock(descriptor, kind | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             free_lock(descriptor)
             if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
@@ -463,12 +469,8 @@ def _link(marker: str, lock: str) -> None:
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
-        _copy(marker, lock)
-
-
-def _copy(marker: str, lock: str) -> None:
-    """Take the lock on a file system without hard links; a kill then leaves it, as git does."""
-    with open(marker, "rb") as file, open(lock, "xb") as copy:
-        copy.write(file.read())
-        copy.flush()
-        os.fsync(copy.fileno())
+        # A file system without hard links: a kill then leaves the lock, as git does.
+        with open(marker, "rb") as file, open(lock, "xb") as copy:
+            copy.write(file.read())
+            copy.flush()
+            os.fsync(copy.fileno())

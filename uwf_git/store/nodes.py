@@ -210,26 +210,20 @@ def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> N
 
 def find_names(objects: ObjectStore, nodes: ObjectID | None, prefix: str) -> Iterator[NodeHash]:
     """List the names in the folder *nodes* that begin with *prefix*, in order."""
-    for first, second, leaf in _leaves(objects, nodes, prefix[:1], prefix[1:2]):
-        for entry in leaf.items():
-            name = first + second + entry.path.decode(errors="replace").rpartition(".")[0]
-            if name.startswith(prefix) and is_node_hash(name):
-                yield NodeHash(name)
-
-
-def _leaves(
-    objects: ObjectStore, nodes: ObjectID | None, first: str, second: str
-) -> Iterator[tuple[str, str, Tree]]:
     if nodes is None:
         return
     for outer in get_tree(objects, nodes).items():
-        outer_name = outer.path.decode(errors="replace")
-        if not outer_name.startswith(first):
+        first = outer.path.decode(errors="replace")
+        if not first.startswith(prefix[:1]):
             continue
         for inner in get_tree(objects, outer.sha).items():
-            inner_name = inner.path.decode(errors="replace")
-            if inner_name.startswith(second):
-                yield outer_name, inner_name, get_tree(objects, inner.sha)
+            second = inner.path.decode(errors="replace")
+            if not second.startswith(prefix[1:2]):
+                continue
+            for entry in get_tree(objects, inner.sha).items():
+                name = first + second + entry.path.decode(errors="replace").rpartition(".")[0]
+                if name.startswith(prefix) and is_node_hash(name):
+                    yield NodeHash(name)
 
 
 def find_blob(objects: ObjectStore, nodes: ObjectID, name: NodeHash) -> ObjectID | None:
@@ -283,11 +277,10 @@ class GrownFolder:
 
     def make(self, folder: _Folder) -> ObjectID:
         tree = build_tree(folder.entries)
-        if folder.oid is None:
+        if tree.id != folder.oid:
             self.objects.append(tree)
-        elif tree.id != folder.oid:
-            self.objects.append(tree)
-            self.outgrown.add(folder.oid)
+            if folder.oid is not None:
+                self.outgrown.add(folder.oid)
         return tree.id
 
 
@@ -356,9 +349,7 @@ class _WithNew(ObjectStore):
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
         found = self.new.get(sha1)
-        if found is None:
-            return self._objects[sha1]
-        return Tree.from_string(found.as_raw_string())
+        return self._objects[sha1] if found is None else Tree.from_string(found.as_raw_string())
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         found = self.new.get(name)

@@ -17,7 +17,7 @@ from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.locks import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
-from uwf_git.store.objects.pack_writer import is_kept
+from uwf_git.store.objects.pack_writer import KEEP, is_kept
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 from uwf_git.surroundings import find_boot_time_s, read_process, without_local_variables
@@ -337,11 +337,10 @@ _SAMPLE = os.path.join("objects", "17")
 _LOOSE_NAME_DIGITS = 38
 _PACKS = os.path.join("objects", "pack")
 
-_DAY_S = 24 * 3600
 _PRUNE = "gc.pruneExpire"
 _EXPIRE = "2.weeks.ago"
 # From its first object to its ref a step takes milliseconds, a large fetch minutes.
-_SHORTEST_EXPIRE_S = _DAY_S
+_SHORTEST_EXPIRE_S = 24 * 3600
 
 
 class Due(NamedTuple):
@@ -400,10 +399,9 @@ def read_count(config: GitConfig, name: str, default: int) -> int:
 
 
 def _count_packs(store: Store) -> int:
-    names = list_names(os.path.join(store.path, _PACKS))
-    kept = {name.removesuffix(".keep") for name in names if name.endswith(".keep")}
-    packs = (name.removesuffix(".pack") for name in names if name.endswith(".pack"))
-    return sum(name not in kept for name in packs)
+    names = set(list_names(os.path.join(store.path, _PACKS)))
+    packs = (name.removesuffix(PACK) for name in names if name.endswith(PACK))
+    return sum(pack + KEEP not in names for pack in packs)
 
 
 # Run `git gc` on a store, limited to objects.

@@ -283,10 +283,6 @@ _FORCED: FileMemory[None] = FileMemory(64)
 """The folders above refs that this process has forced to the disk."""
 
 
-def _force(folder: str) -> None:
-    sync_directories([folder])
-
-
 def read_loose(path: str) -> Oid | None:
     with open(path, "rb") as file:
         content = file.read(1000).rstrip()
@@ -351,7 +347,8 @@ class Refs:
     def create(self, name: str, to: Oid) -> bool:
         return self._write(name, None, to)
 
-    def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
+    def advance(self, name: str, *, seen: Oid | None, to: Oid) -> bool:
+        """Move *name* from *seen* (None: no ref) to *to*; return False if it is elsewhere."""
         return self._write(name, seen, to)
 
     def delete(self, name: str, *, seen: Oid) -> bool:
@@ -359,7 +356,10 @@ class Refs:
         with hold_ref_lock(self._git_dir, name, b"", durable=False), self._packed_locked():
             if self.find(name) != seen:
                 return False
-            self._remove(name)
+            # The packed row first: with only the loose file gone, an older packed value would show.
+            if self._find_packed(name) is not None:
+                self._replace_packed(remove_packed_row(read_packed_refs(self._git_dir), name))
+            self._remove_loose(name)
         self._note_moved(None)
         return True
 
@@ -446,13 +446,6 @@ class Refs:
         """Lock packed-refs while a ref is removed, lest `git pack-refs` bring it back."""
         return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
 
-    def _remove(self, name: str) -> None:
-        """Remove *name*; the caller holds its lock and the lock of packed-refs."""
-        # The packed row first: with only the loose file gone, an older packed value would show.
-        if self._find_packed(name) is not None:
-            self._replace_packed(remove_packed_row(read_packed_refs(self._git_dir), name))
-        self._remove_loose(name)
-
     def _remove_loose(self, name: str) -> None:
         remove_file(os.path.join(self._git_dir, name))
         if self._durable:
@@ -482,7 +475,7 @@ class Refs:
         # Making or removing a name changes the stamp of its folder: a folder whose stamp is as
         # it was when this process forced the folder holds no other names.
         while folder := os.path.dirname(folder):
-            _FORCED.read(os.path.join(self._git_dir, folder), _force)
+            _FORCED.read(os.path.join(self._git_dir, folder), lambda path: sync_directories([path]))
 
     def _find_packed(self, name: str) -> Oid | None:
         oid = self._open_packed().find(name)

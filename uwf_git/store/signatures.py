@@ -263,20 +263,13 @@ TRUST_LEVELS = ("undefined", "never", "marginal", "fully", "ultimate")
 """As git orders them (gpg.minTrustLevel)."""
 
 _STATUS = re.compile(r"\[GNUPG:\] (?P<word>[A-Z_]+)(?: (?P<rest>.*))?")
-_STATUSES: dict[str, SignatureStatus] = {
-    "GOODSIG": "good",
-    "BADSIG": "bad",
-    "ERRSIG": "untrusted",
-    "EXPSIG": "expired",
-    "EXPKEYSIG": "expired",
-    "REVKEYSIG": "revoked",
-}
-_PROBLEMS = {
-    "BADSIG": "it is not a signature of this commit",
-    "ERRSIG": "its key is not in the keyring, or of a kind that cannot be checked",
-    "EXPSIG": "the signature has expired",
-    "EXPKEYSIG": "its key has expired",
-    "REVKEYSIG": "its key was revoked",
+_ANSWERS: dict[str, tuple[SignatureStatus, str | None]] = {
+    "GOODSIG": ("good", None),
+    "BADSIG": ("bad", "it is not a signature of this commit"),
+    "ERRSIG": ("untrusted", "its key is not in the keyring, or of a kind that cannot be checked"),
+    "EXPSIG": ("expired", "the signature has expired"),
+    "EXPKEYSIG": ("expired", "its key has expired"),
+    "REVKEYSIG": ("revoked", "its key was revoked"),
 }
 
 
@@ -306,21 +299,21 @@ class GpgCheck(NamedTuple):
             for line in ran.stdout.decode(errors="replace").split("\n")
             if (match := _STATUS.fullmatch(line.rstrip("\r")))
         ]
-        answers = [(word, rest) for word, rest in said if word in _STATUSES]
+        answers = [(word, rest) for word, rest in said if word in _ANSWERS]
         if len(answers) != 1:
             # No answer, or those of several signatures, which git rejects as well.
-            problem = "it holds several signatures" if answers else _last_line(ran)
-            return Verdict("bad", self.format, problem=problem)
+            several = "it holds several signatures" if answers else _last_line(ran)
+            return Verdict("bad", self.format, problem=several)
         word, rest = answers[0]
-        status = _STATUSES[word]
+        status, problem = _ANSWERS[word]
         if status == "bad":
-            return Verdict("bad", self.format, problem=_PROBLEMS[word])
+            return Verdict("bad", self.format, problem=problem)
         key, _space, signer = rest.partition(" ")
         if word == "ERRSIG":
             hint = f"if you know whose it is, add it to your keyring: `gpg --recv-keys {key}`"
-            return Verdict(status, self.format, None, key, _PROBLEMS[word], hint)
+            return Verdict(status, self.format, None, key, problem, hint)
         fingerprint = next((rest.split(" ")[0] for word, rest in said if word == "VALIDSIG"), key)
-        verdict = Verdict(status, self.format, signer, fingerprint, _PROBLEMS.get(word))
+        verdict = Verdict(status, self.format, signer, fingerprint, problem)
         if status != "good":
             return verdict
         return self._weigh(verdict, ran, [word for word, _rest in said])
@@ -375,7 +368,9 @@ class SshCheck:
         with tempfile.NamedTemporaryFile(prefix="uwf-signature-") as file:
             file.write(signature)
             file.flush()
-            question = _Question(self, payload, file.name, _verify_time(time_s))
+            moment = _verify_time(time_s)
+            when = [f"-Overify-time={moment}"] if moment else []
+            question = _Question(self, payload, file.name, when)
             return self._check(question, _public_key(signature))
 
     def _check(self, question: "_Question", public_key: bytes | None) -> Verdict:
@@ -438,7 +433,8 @@ class _Question(NamedTuple):
     asker: SshCheck
     payload: bytes
     file: str
-    time: str
+    when: list[str]
+    """The option for the date of the commit."""
 
     def verify(self, principal: str, *, even_revoked: bool = False) -> Verdict | None:
         words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self.when]
@@ -446,10 +442,6 @@ class _Question(NamedTuple):
             words += ["-r", self.asker.revoked]
         good = _read_good(self.ask("verify", *words))
         return Verdict("good", _FORMAT, good["signer"], good["key"]) if good else None
-
-    @property
-    def when(self) -> list[str]:
-        return [f"-Overify-time={self.time}"] if self.time else []
 
     def ask(self, question: str, *words: str) -> Ran:
         argv = [self.asker.program, "-Y", question, "-s", self.file, *words]
@@ -465,11 +457,8 @@ def _read_good(ran: Ran) -> re.Match[str] | None:
 
 
 def _principals(found: Ran | None) -> list[str]:
-    return _lines(found.stdout) if found is not None and found.status == 0 else []
-
-
-def _lines(said: bytes) -> list[str]:
-    return [line.rstrip("\r") for line in said.decode(errors="replace").split("\n") if line.strip()]
+    said = found.stdout.decode(errors="replace") if found and found.status == 0 else ""
+    return [line.rstrip("\r") for line in said.split("\n") if line.strip()]
 
 
 def _verify_time(time_s: int) -> str:

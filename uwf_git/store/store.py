@@ -394,11 +394,11 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
-    found = _find_tree(cwd)
-    if found is not None:
-        folder, git_dir = found
-        check_owner(folder, git_dir, environ)
-        return open_store(git_dir, environ=environ)
+    for folder in folders_around(cwd):
+        git_dir = find_tree_git_dir(folder)
+        if git_dir is not None and _is_chosen(git_dir):
+            check_owner(folder, git_dir, environ)
+            return open_store(git_dir, environ=environ)
     path = default_path(environ)
     if find_git_dir(path) is not None:
         return open_store(path, environ=environ)
@@ -454,11 +454,6 @@ def find_bare_around(cwd: str) -> str | None:
     return None
 
 
-def _find_tree(cwd: str) -> tuple[str, str] | None:
-    for folder in folders_around(cwd):
-        git_dir = find_tree_git_dir(folder)
-        if git_dir is not None:
-            config = read_config_file(os.path.join(git_dir, "config"))
-            if config.get_flag("uwf.store", default=False):
-                return folder, git_dir
-    return None
+def _is_chosen(git_dir: str) -> bool:
+    config = read_config_file(os.path.join(git_dir, "config"))
+    return config.get_flag("uwf.store", default=False)

@@ -155,10 +155,8 @@ def _merged(path: str, loose: Mapping[str, bytes], peel: _Peel) -> bytes:
     is_peeled = b" fully-peeled" in read_header(content)
     refs: dict[bytes, tuple[bytes, bytes | None]] = {}
     for row in parse_packed_refs(path, content):
-        target: bytes | None = row.peeled
-        if not row.peeled and not is_peeled and _is_there(peel, row.oid):
-            target = peel(row.oid)
-        refs[row.name] = row.oid, target
+        is_to_peel = not row.peeled and not is_peeled and _is_there(peel, row.oid)
+        refs[row.name] = row.oid, peel(row.oid) if is_to_peel else row.peeled
     refs |= {os.fsencode(name): (oid, peel(oid)) for name, oid in loose.items()}
     lines = (
         b"%s %s\n" % (oid, name) + (b"^%s\n" % target if target else b"")
@@ -370,7 +368,7 @@ _UNNAMED = re.compile(r"\.tmp-([0-9]{1,10})-pack-.*")
 _UNNAMED_OLD_S = 3600
 # These are written for as long as packing takes; git removes stale ones after two weeks.
 _UNFINISHED = "tmp_"
-_UNFINISHED_OLD_S = 24 * 3600
+_OLD_S = 24 * 3600
 # In objects/, unlike objects/pack/, other files begin with tmp_ too.
 _UNFINISHED_ABOVE = "tmp_pack_"
 
@@ -410,7 +408,7 @@ def _is_left(path: str) -> bool:
     except OSError:
         # It is gone, or another user's.
         return False
-    is_old = time.time() - left.st_mtime > _UNFINISHED_OLD_S
+    is_old = time.time() - left.st_mtime > _OLD_S
     # The index may have come since the folder was listed.
     return is_old and is_ours and not os.path.exists(path.removesuffix(PACK) + INDEX)
 
@@ -426,13 +424,10 @@ def _is_stale(entry: os.DirEntry[str], prefix: str) -> bool:
         return False
     age_s = time.time() - left.st_mtime
     if match is None:
-        return age_s > _UNFINISHED_OLD_S and entry.is_file(follow_symlinks=False)
+        return age_s > _OLD_S and entry.is_file(follow_symlinks=False)
     # The name has no host; the pid is looked up on this one.
     host = os.uname().nodename
     return age_s > _UNNAMED_OLD_S and not may_live(int(match[1]), host, left)
-
-
-_OLD_S = 24 * 3600
 
 
 def remove_stale_files(store: Store) -> int:

@@ -124,15 +124,6 @@ def no_such_workflow(text: str, near: list[str]) -> Refused:
     )
 
 
-def _workflow_moved(name: str) -> Conflict:
-    return Conflict(
-        f"workflow {name} got another version meanwhile",
-        code="workflow-moved",
-        hint="see it with `uwf workflow history`, then try again",
-        workflow=name,
-    )
-
-
 class Version(NamedTuple):
     name: str
     commit: CommitView
@@ -224,21 +215,20 @@ def restore_version(
     store: Store, seen: Version, old: Version, *, reason: str, signing: Signing
 ) -> Version:
     """Add a version after the version *seen* with the content of *old*, an earlier one."""
-    message = build_version_message(seen.name, ROLLBACK, old.workflow, reason)
-    return _write_again(store, seen, old, message, signing)
+    return _write_again(store, seen, old, ROLLBACK, reason, signing)
 
 
 def remove_version(store: Store, seen: Version, *, reason: str, signing: Signing) -> Version:
     """Add a removal after the version *seen*, with the same tree."""
-    message = build_version_message(seen.name, REMOVE, seen.workflow, reason)
-    return _write_again(store, seen, seen, message, signing)
+    return _write_again(store, seen, seen, REMOVE, reason, signing)
 
 
 def _write_again(
-    store: Store, seen: Version, old: Version, message: bytes, signing: Signing
+    store: Store, seen: Version, old: Version, event: str, reason: str, signing: Signing
 ) -> Version:
     """Add a version after the version *seen*, with the tree of *old*."""
     tree: Tree = get_tree(store.objects, old.commit.tree)
+    message = build_version_message(seen.name, event, old.workflow, reason)
     draft = CommitDraft(tree=tree, parents=(seen.commit,), message=message, objects=[])
     return _write(store, seen.name, seen, draft, signing)
 
@@ -258,14 +248,14 @@ def _write(
     store: Store, name: str, seen: Version | None, draft: CommitDraft, signing: Signing
 ) -> Version:
     oid = write_commit(store.objects, draft, signing)
-    ref = WORKFLOWS + name
-    if seen is None:
-        moved = store.refs.create(ref, oid)
-    else:
-        moved = store.refs.advance(ref, seen=seen.commit.oid, to=oid)
-    if not moved:
+    if not store.refs.advance(WORKFLOWS + name, seen=seen and seen.commit.oid, to=oid):
         debug("2DNYNQN0", "version lost", workflow=name, commit=oid)
-        raise _workflow_moved(name)
+        raise Conflict(
+            f"workflow {name} got another version meanwhile",
+            code="workflow-moved",
+            hint="see it with `uwf workflow history`, then try again",
+            workflow=name,
+        )
     debug("KRFN02T6", "version put", workflow=name, commit=oid)
     return _read_version(store, name, oid)
 
@@ -273,7 +263,6 @@ def _write(
 # The workflows of the installed package, which are found by name after all others.
 
 _FOLDER = Path(__file__).parents[1] / "workflows"
-_SUFFIX = ".yaml"
 
 
 class ShippedFile(NamedTuple):
@@ -283,8 +272,7 @@ class ShippedFile(NamedTuple):
 
 
 def list_shipped() -> list[ShippedFile]:
-    paths = sorted(_FOLDER.glob(f"*{_SUFFIX}"))
-    return [ShippedFile(path.stem, str(path), str(_FOLDER)) for path in paths]
+    return [ShippedFile(p.stem, str(p), str(_FOLDER)) for p in sorted(_FOLDER.glob("*.yaml"))]
 
 
 def find_shipped(name: str) -> ShippedFile | None:
@@ -297,15 +285,10 @@ def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
     if file is None:
         return False
     # Reading YAML costs 70 ms of start-up, which few threads need.
-    from uwf_git.model.definition.source import read_definition  # noqa: PLC0415 (see above)
-    from uwf_git.model.yaml_reader import parse_yaml  # noqa: PLC0415 (see above)
+    from uwf_git.model.definition.source import read_unchecked  # noqa: PLC0415 (see above)
 
-    definition = read_definition(
-        parse_yaml(Path(file.path).read_bytes()),
-        # A test checks the shipped files.
-        check_condition=lambda _condition: None,
-        check_schema=lambda _schema: [],
-    )
+    # A test checks the shipped files.
+    definition = read_unchecked(Path(file.path).read_bytes())
     default = definition.default_agent
     named = [*definition.agent_overrides.values(), *([] if default is None else [default])]
     checks = [describe_check(each) for role in definition.roles.values() for each in role.checks]

@@ -329,11 +329,9 @@ def _clean(tokens: "Sequence[Token]") -> None:
 
 def _mask_shown(children: "list[Token]") -> "list[Token]":
     """Return a paragraph without its marks if a key is seen only where they are gone."""
-    from markdown_it.token import Token  # noqa: PLC0415 (as above)
-
     shown = "".join("\n" if each.type.endswith("break") else each.content for each in children)
     masked = mask_keys(shown)
-    return children if masked == shown else [Token("text", "", 0, content=masked)]
+    return children if masked == shown else [type(children[0])("text", "", 0, content=masked)]
 
 
 _ABBREVIATED = 12
@@ -481,7 +479,7 @@ def _render_attempt(entry: dict[str, Any]) -> str:
 def _render_event(entry: dict[str, Any]) -> str:
     by = f", {line(entry['by'])}" if entry["by"] else ""
     note = render_excerpt(entry["note"]) if entry.get("note") else ""
-    changes = json_fields(entry["changes"]) if entry.get("changes") else ""
+    changes = render_value(entry["changes"]) if entry.get("changes") else ""
     told = f"<strong>{line(entry['title'])}</strong>"
     time = f'<span class="soft">{render_time(entry["time"])}{by}</span>'
     return f"<p>{told} {time}</p>\n{changes}{note}"
@@ -554,7 +552,10 @@ def _tell_cut(excerpt: dict[str, Any]) -> str:
         return ""
     shown, whole = render_size(len(excerpt["text"].encode())), render_size(excerpt["bytes"])
     command = code(excerpt["command"])
-    return f'<p class="aside">The first {shown} of {whole}; all of it: {command}</p>\n'
+    told = f"The first {shown} of {whole}; all of it"
+    if excerpt.get("isLog"):
+        told = f"The last {shown} of the {whole} that are kept; these"
+    return f'<p class="aside">{told}: {command}</p>\n'
 
 
 def render_size(count: int) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from agentkit.conftest import Turn
 
-from uwf_git.agentkit.adapters.cli import build
+from uwf_git.agentkit.adapters.cli import build_cli
 from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
 
 LONGEST = 131_071
@@ -18,10 +18,10 @@ def ask_for(command: str, prompt: str = "Review it.", **settings: str) -> Adapte
 
 
 def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:
-    build(ask_for("llm {prompt}", "x" * LONGEST), str(tmp_path))
+    build_cli(ask_for("llm {prompt}", "x" * LONGEST), str(tmp_path))
 
     with pytest.raises(AskFailed) as caught:
-        build(ask_for("llm {prompt}", "é" * (LONGEST // 2 + 1)), str(tmp_path))
+        build_cli(ask_for("llm {prompt}", "é" * (LONGEST // 2 + 1)), str(tmp_path))
 
     assert caught.value.kind == "too-long"
     assert "{prompt_file}" in str(caught.value.hint)

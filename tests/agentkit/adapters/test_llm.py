@@ -7,7 +7,7 @@ from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapters.llm import LlmAdapter
+from uwf_git.agentkit.adapters.model import LlmAdapter
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
 from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
 

@@ -10,7 +10,7 @@ import pytest
 from agentkit.endpoints import Odd, Served, chat, model, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapters.react import Loop, LoopLimits, Repeats
+from uwf_git.agentkit.adapters.model import Loop, LoopLimits, Repeats
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
 from uwf_git.agentkit.llm.tools import Surroundings, build_toolbox, open_work_folder
@@ -112,11 +112,12 @@ def test_after_the_last_turn_it_is_asked_for_the_answer_without_tools(tmp_path: 
     assert served.asked[2]["messages"][-1]["content"].startswith("No more tools")
 
 
-def test_when_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) -> None:
+def test_before_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) -> None:
     with odd(calls(("list_files", {})), Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path, tokens=18).run()
+        ended = loop(served, tmp_path, tokens=53).run()
     assert ended.structured == {"ok": True}
     assert len(served.asked) == 2
+    assert "tools" not in served.asked[1]
 
 
 def test_a_model_that_goes_in_circles_is_warned_and_then_asked_for_the_answer(

@@ -21,28 +21,32 @@ from agentkit.adapters.replay import (
 )
 from agentkit.adapters.telling import tell_answer
 
-from uwf_git.agentkit.adapters import (
-    aider,
-    claude,
-    cli,
-    codex,
-    copilot,
-    cursor,
-    gemini,
-    goose,
-    hermes,
-    opencode,
-    qwen,
-)
+from uwf_git.agentkit.adapters import codex
+from uwf_git.agentkit.adapters.claude import CLAUDE, QWEN
+from uwf_git.agentkit.adapters.cli import AIDER, CLI, HERMES
+from uwf_git.agentkit.adapters.events import COPILOT, GEMINI, OPENCODE
+from uwf_git.agentkit.adapters.untried import CURSOR, GOOSE
 from uwf_git.agentkit.programs.command import CommandAdapter
 from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
-PROGRAMS = (aider, claude, cli, codex, copilot, cursor, gemini, goose, hermes, opencode, qwen)
+PROGRAMS = (
+    AIDER,
+    CLAUDE,
+    CLI,
+    codex.ADAPTER,
+    COPILOT,
+    CURSOR,
+    GEMINI,
+    GOOSE,
+    HERMES,
+    OPENCODE,
+    QWEN,
+)
 """The adapters of programs that are driven by their command lines."""
 
-ADAPTERS = {module.ADAPTER.name: module.ADAPTER for module in PROGRAMS}
+ADAPTERS = {adapter.name: adapter for adapter in PROGRAMS}
 
 Golden = Callable[[str, str], None]
 
@@ -119,30 +123,30 @@ def test_no_repository_is_made_where_there_is_none(tmp_path: Path) -> None:
     inner = tmp_path / "project" / "src"
     inner.mkdir(parents=True)
     question = make_question(workdir=str(inner))
-    assert "--no-git" in aider.build(question, str(tmp_path)).argv
+    assert "--no-git" in AIDER.build(question, str(tmp_path)).argv
 
     (tmp_path / "project" / ".git").mkdir()
 
-    assert "--no-git" not in aider.build(question, str(tmp_path)).argv
+    assert "--no-git" not in AIDER.build(question, str(tmp_path)).argv
 
 
 def test_what_no_argument_holds_is_asked_for_in_words_or_refused_before_anything_runs() -> None:
     long = make_question(schema={"description": "x" * 100_000})
-    assert "--json-schema" not in claude.build(long, "/step").argv
-    hermes.build(make_question(prompt="x" * 131_061), "/step")
+    assert "--json-schema" not in CLAUDE.build(long, "/step").argv
+    HERMES.build(make_question(prompt="x" * 131_061), "/step")
 
     with pytest.raises(AskFailed) as caught:
-        hermes.build(make_question(prompt="é" * 66_000), "/step")
+        HERMES.build(make_question(prompt="é" * 66_000), "/step")
 
     assert caught.value.kind == "too-long"
     assert "uwf-acp" in str(caught.value.hint)
 
 
 def test_every_session_of_goose_has_a_name_of_its_own_and_is_known_by_it(tmp_path: Path) -> None:
-    names = [goose.build(make_question(), str(tmp_path)).argv[6] for _ in range(3)]
+    names = [GOOSE.build(make_question(), str(tmp_path)).argv[6] for _ in range(3)]
     given = read_made_up("goose", "ends")["pieces without a name belong together"]
 
-    answer = goose.ADAPTER.parse(replay_made_up(tmp_path, "goose", given))
+    answer = GOOSE.parse(replay_made_up(tmp_path, "goose", given))
 
     assert len({*names}) == 3
     assert answer.session == names[-1]

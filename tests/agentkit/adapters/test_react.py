@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from agentkit.adapters.test_llm import SCHEMA
-from agentkit.conftest import Turn
+from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
-from uwf_git.agentkit.adapters.react import ReactAdapter
+from uwf_git.agentkit.adapters.model import ReactAdapter
+from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
 from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
-from uwf_git.errors import BadUsage
+from uwf_git.errors import AgentFailed, BadUsage
 
 DONE = {"tool": "submit_result", "args": {"content": "Three.", "meta": {"words": 3}}}
 
@@ -67,11 +68,30 @@ def test_a_correction_is_answered_without_tools(tmp_path: Path) -> None:
     assert first.session == again.session
 
 
-def test_turns_and_tokens_have_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "turns"),
+    [({"turns": "1"}, 1), ({"turns": "3"}, 3), ({"tokens": "1"}, 1), ({"tokens": "53"}, 2)],
+)
+def test_limits_hold_with_all_corrections_and_are_named(
+    tmp_path: Path, settings: dict[str, str], turns: int, context: MakeContext
+) -> None:
     call = {"id": "c", "function": {"name": "list_files", "arguments": "{}"}}
-    with odd(Odd(body=chat(None, tool_calls=[call]))) as served:
-        ReactAdapter().ask(question(served.url, tmp_path, settings={"turns": "3"}))
-    assert len(served.asked) == 4
+    looks = Odd(body=chat("I need more.", tool_calls=[call]))
+    with odd(looks) as served:
+        asked = question(served.url, tmp_path, settings=settings)
+        with pytest.raises(AgentFailed) as caught:
+            extract_with_fallbacks(ReactAdapter(), context(), asked, Fallbacks())
+    assert len(served.asked) == turns
+    assert f"uwf.react.{next(iter(settings))}" in caught.value.message
+
+
+def test_corrections_count_as_turns(tmp_path: Path, context: MakeContext) -> None:
+    with odd(Odd(body=chat("In words."))) as served:
+        asked = question(served.url, tmp_path, settings={"turns": "2"})
+        with pytest.raises(NoMeta) as caught:
+            extract_with_fallbacks(ReactAdapter(), context(), asked, Fallbacks())
+    assert len(served.asked) == 2
+    assert "asked again: the limit of turns is reached" in caught.value.message
 
 
 @pytest.mark.parametrize(

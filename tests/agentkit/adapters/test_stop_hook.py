@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agentkit.adapters import claude, codex, copilot
+from uwf_git.agentkit.adapters.claude import build_claude
+from uwf_git.agentkit.adapters.codex import build as build_codex
+from uwf_git.agentkit.adapters.events import build_copilot
 from uwf_git.agentkit.programs.command import ProgramCall
 from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, list_run_words
@@ -17,7 +19,7 @@ Build = Callable[[AdapterQuestion, str], ProgramCall]
 
 @pytest.mark.parametrize(
     ("tool", "build"),
-    [("claude", claude.build), ("codex", codex.build), ("copilot", copilot.build)],
+    [("claude", build_claude), ("codex", build_codex), ("copilot", build_copilot)],
 )
 def test_turn_of_a_plan_has_the_hook(tool: str, build: Build, tmp_path: Path) -> None:
     def call(hook: str) -> list[str]:

@@ -272,6 +272,64 @@ def test_fields_elsewhere_count_if_they_fit() -> None:
         assert extract_meta(text, SCHEMA_EXTRACT) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
 
 
+TRUE, FALSE = "---\nok: true\n---\n", "---\nok: false\n---\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"They ask for\n{FALSE}but I say\n{TRUE}so.",
+        f"They ask for\n```\n{FALSE}```\nbut I say\n{TRUE}so.",
+        f"They ask for\n{FALSE}but I say\n```\n{TRUE}```\n",
+        f"{TRUE}They ask for\n{FALSE}but no.",
+        f"```\n{TRUE}They ask for\n{FALSE}but no.\n```",
+        f"{TRUE}So `<think>` is removed:\n</think>",
+        f"<think>\n{FALSE}</think>\n\n{TRUE}So.",
+        f"<think>\n{FALSE}</think><thinking>{FALSE}</thinking>\n{TRUE}So.",
+        f"I say no.\n{FALSE}No.\n</think>\n\n{TRUE}So.",
+        f"{TRUE}The template ends with\n</think>\nand goes on.",
+        f"{TRUE}It has\n</think>\nand no fields: {FALSE}",
+        f"Sure.\n```html\n<think>!\n```\n{TRUE}",
+        f"""Sure.\n{TRUE[:-4]}why: '{{"ok": false}}'\n---\n""",
+        """Sure.\n```yaml\nok: true\nwhy: '{"ok": false}'\n```\n""",
+        """```json\n{"ok": false}\n```\nNo:\n```yaml\nok: true\n```\n""",
+    ],
+)
+def test_neither_a_thought_nor_a_quoted_block_is_the_answer(text: str) -> None:
+    extracted = extract_meta(text, SCHEMA_EXTRACT)
+
+    assert extracted.meta["ok"] is True
+    assert "No." not in extracted.content
+    assert "<think>\n" not in extracted.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\n{TRUE}</think>\n\nNo.",
+        f"<think>\n{TRUE}",
+        f"{FALSE}The new template ends the thought with\n</think>\n{TRUE}So.",
+        f"{FALSE}No.\n</think>\n\n{TRUE}So.",
+        f'I look.\n<think>\n```\n{TRUE}```\n{TRUE}{{"ok": true}}</think>\nNo.',
+        f'They ask for\n{TRUE}but I say {{"ok": false}}.',
+        '```json\n{"ok": true}\n```\nis wrong: {"ok": false}',
+    ],
+)
+def test_no_answer_is_made_of_thoughts_or_of_contradictions(text: str) -> None:
+    with pytest.raises(NoMeta):
+        extract_meta(text, SCHEMA_EXTRACT)
+
+
+def test_blocks_that_disagree_are_named() -> None:
+    with pytest.raises(NoMeta, match="two blocks of fields disagree: ok"):
+        extract_meta(f'Asked:\n{TRUE}I say {{"ok": false, "why": "x"}}.', SCHEMA_EXTRACT)
+
+    asked = 'Sure:\n---\na: 1\n---\nSee {"a": 2}.'
+    assert extract_meta(asked, True).meta == {"a": 1}  # noqa: FBT003 (true is a schema, no switch)
+    agreed = f'So:\n{TRUE}I say {{"ok": true, "why": "x"}}.'
+    assert extract_meta(agreed, SCHEMA_EXTRACT) == Extracted(OK, agreed, "front-matter")
+
+
 def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> None:
     front = "---\nwhy: it does not say\n---\n"
 
@@ -304,8 +362,17 @@ def test_nothing_is_invented(text: str, problem: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"a":' * 20_000, "```\n" * 60_000, "---\na\n" * 40_000, '{ "' * 70_000, "`" * 500_000],
-    ids=["objects", "fences", "rules", "braces", "ticks"],
+    [
+        '{"a":' * 20_000,
+        "```\n" * 60_000,
+        "---\na\n" * 40_000,
+        '{ "' * 70_000,
+        "`" * 500_000,
+        "x\n" + "<think>\n" * 60_000,
+        "<think></think>" * 30_000,
+        "</think>\n" * 60_000,
+    ],
+    ids=["objects", "fences", "rules", "braces", "ticks", "thoughts", "ended", "ends"],
 )
 def test_hostile_answers_are_read_in_time(text: str) -> None:
     with pytest.raises(NoMeta):

@@ -72,6 +72,14 @@ def test_an_endpoint_that_calls_the_limit_otherwise_gets_its_own_name_from_then_
     assert len(served.asked) == 3
 
 
+def test_what_the_model_thought_goes_back_to_it_and_nowhere_else() -> None:
+    thought = '<think>\n{"ok": true}?\n</think>\n'
+    with odd(Odd(body=chat(f"{thought}no"))) as served:
+        reply = model(served.url).ask(HI)
+    assert reply.said.text == "no"
+    assert reply.said.echo["content"] == f"{thought}no"
+
+
 def test_half_a_surrogate_does_not_keep_a_prompt_from_being_sent() -> None:
     with odd(Odd(body=chat())) as served:
         model(served.url).ask(ModelRequest((UserMessage("a\ud800b \U0001f600"),)))
@@ -198,6 +206,69 @@ def test_a_value_without_a_passage_of_the_text_is_not_believed(quote: str) -> No
     assert (failure.kind, failure.message) == ("no-result", "nothing in the text says approved")
     assert failure.partial is not None
     assert failure.partial.usage["inputTokens"] == 11
+
+
+WORDS: dict[str, Any] = {
+    "$defs": {"level": {"enum": ["low", "high"]}},
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "level": {"$ref": "#/$defs/level"},
+        "people": {"type": "array", "items": {"type": "object"}},
+        "count": {"type": "integer"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", "good  morning, **Ada**"),
+        ("level", "low"),
+        ("people", [{"Ada": ["and Bob"]}]),
+        ("count", 2),
+    ],
+)
+def test_text_is_a_quotation_or_a_choice_of_the_schema(name: str, value: Any) -> None:
+    said = told({name: value}, {name: "Good morning"})
+    assert read(said, "Good morning, Ada and Bob.", WORDS) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", "Good evening, Bob"),
+        ("text", ""),
+        ("people", [{"Ada": ["and Eve"]}]),
+        ("people", [{"Eve": 1}]),
+    ],
+)
+def test_text_that_is_not_in_the_answer_is_not_believed(name: str, value: Any) -> None:
+    said = told({name: value}, {name: "Good morning"})
+    failure = refusal(said, "Good morning, Ada and Bob.", WORDS)
+    assert failure.message == f"nothing in the text says {name}"
+
+
+APART: dict[str, Any] = {
+    "properties": {"name": {"type": "string"}, "level": {"type": "string"}},
+    "allOf": [{"properties": {"level": {"enum": ["low", "high"]}}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value", "quote"),
+    [
+        ("作者是王小明。完成了。", "name", "王小明", "王小明"),
+        ("The sign is +.", "name", "+", "The sign is"),
+        ("Bad, very bad.", "level", "high", "very bad"),
+    ],
+)
+def test_words_without_blanks_signs_and_choices_apart_count(
+    text: str, name: str, value: str, quote: str
+) -> None:
+    assert read(told({name: value}, {name: quote}), text, APART) == {name: value}
+    assert refusal(told({name: value + "李"}, {name: quote}), text, APART)
+    assert refusal(told({name: value}, {name: "+…"}), text, APART)
 
 
 def test_missing_counts_even_beside_a_guess() -> None:

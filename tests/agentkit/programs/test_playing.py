@@ -9,7 +9,7 @@ from programs import write_program
 
 from uwf_git.agentkit.programs.playing import build_question, option
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion
-from uwf_git.engine.lazy_list import lazy_list
+from uwf_git.engine.moderator import lazy_list
 from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.cli.app.json_argument import parse_json_text, read_json_input
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
@@ -21,7 +20,9 @@ from uwf_git.cli.app.parameters import (
     limit_options,
     no_prompt,
     not_text,
+    parse_json_text,
     read_agent_option,
+    read_json_input,
     read_prompt,
     text_argument,
 )

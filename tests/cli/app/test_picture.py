@@ -1,6 +1,7 @@
 """Where a picture goes: a file is written whole or not at all."""
 
 import os
+import stat
 
 import pytest
 from cli.program import Uwf
@@ -38,6 +39,15 @@ def test_a_link_stays_and_its_file_is_replaced(uwf: Uwf) -> None:
     assert uwf("workflow", "graph", uwf.file(), "-o", "link.txt").status == 0
     assert (uwf.place / "link.txt").is_symlink()
     assert (uwf.place / "old.txt").read_text() == OUTLINE
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o4755])
+def test_a_file_keeps_its_mode(uwf: Uwf, mode: int) -> None:
+    path = uwf.place / "old.txt"
+    path.touch()
+    path.chmod(mode)
+    assert uwf("workflow", "graph", uwf.file(), "-o", "old.txt").status == 0
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (OUTLINE, mode & 0o777)
 
 
 def test_a_pipe_is_written_to(uwf: Uwf) -> None:

@@ -20,7 +20,7 @@ from workflows.plan_agent import write_plan_agent
 from uwf_git.commands.verify.verify import verify
 from uwf_git.plan.phases import MEMORY_DIR, STATE_FILE, read_story
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.naming import resolve_head
 
 SAY = ("planner incomplete", "plan-verifier reject", "executor crash", "verifier reject")
 ASKED = [

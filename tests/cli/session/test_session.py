@@ -315,9 +315,10 @@ def test_reader_that_leaves_while_it_is_waited_for_is_noticed(
 
 def test_what_is_advised_of_nodes_names_the_store_too() -> None:
     note_typed_store("a b.git")
-    advised = with_typed_store("`json-cas get X` shows it; `uwf init c.git` makes one")
+    advised = with_typed_store("`json-cas get X` shows it; `uwf init c` and `uwf --repo d ui` go")
     note_typed_store("")
-    assert advised == "`json-cas --repo 'a b.git' get X` shows it; `uwf init c.git` makes one"
+    named = "`json-cas --repo 'a b.git' get X` shows it; "
+    assert advised == f"{named}`uwf init c` and `uwf --repo d ui` go"
 
 
 def test_missing_package_has_no_known_version() -> None:

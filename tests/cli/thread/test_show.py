@@ -1,3 +1,4 @@
+import json
 import os
 import re
 from contextlib import ExitStack
@@ -21,6 +22,18 @@ def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
     told = uwf("thread", "show", thread, "--format", "text").out
 
     assert "error     1. try: exit status 1" in told
+
+
+def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
+    meta = {"text": "x", **{f"f{number}": number for number in range(40)}}
+    answer = json.dumps({"meta": meta, "content": "y"})
+    thread = uwf.begun(uwf.agent(f"echo '{answer}'"))
+    uwf.json("thread", "step", thread)
+
+    told = uwf("thread", "show", thread, "--format", "text").out
+
+    assert "   f28: 28\n   … and 11 more; --format json shows all\n" in told
+    assert "f29" not in told
 
 
 def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:

@@ -141,10 +141,17 @@ def test_interrupt_while_it_is_waited_for_ends_it_and_records_the_try(
 
 
 def test_endless_output_is_stopped_without_its_engine_too(world: World) -> None:
-    at = left_alone(world, f"{BEGUN}{UNTIL_GO}yes >&2")
+    at = left_alone(world, f"{BEGUN}{UNTIL_GO}yes")
     (world.place / "go").touch()
 
     assert failed(at) == "too-much-output"
+
+
+def test_long_log_costs_no_answer_without_its_engine_too(world: World) -> None:
+    at = left_alone(world, f"{BEGUN}{UNTIL_GO}head -c 17000000 /dev/zero >&2; sleep 0.2; {RESULT}")
+    (world.place / "go").touch()
+
+    assert world.step(at.thread, agent_player(None)).depth == 1
 
 
 def test_daemon_that_it_left_behind_is_not_waited_for(world: World) -> None:

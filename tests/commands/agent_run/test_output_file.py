@@ -4,7 +4,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from commands.at_work import LONGEST_S, RESULT
+from commands.at_work import HANG, LONGEST_S, RESULT, newest_attempt
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -87,6 +87,27 @@ def test_file_that_does_not_fit_is_told_if_no_answer_does(
     assert problem in failed.message
     answers = f"""{writes}; echo '{{"meta": {{"text": "said"}}}}'"""
     assert run(world, begin(world, answers))["meta"] == {"text": "said"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "script"),
+    [
+        ("output-file", "{}"),
+        ("interrupted", f"end() {{{{ {{}}; exit 0; }}}}; trap end TERM; echo began >&2; {HANG}"),
+    ],
+)
+def test_answer_that_fits_no_more_than_its_file_has_cost_what_it_says(
+    world: World, kind: str, script: str
+) -> None:
+    def interrupt(_: bytes) -> None:
+        raise KeyboardInterrupt
+
+    misfit = """mkdir -p .state; echo '{"text": 1}' >.state/status.json; """
+    answers = misfit + """echo '{"meta": {"text": 1}, "usage": {"tokens": 7}}'"""
+    thread = begin(world, script.format(answers))
+
+    assert world.fail(thread, agent_player(interrupt)).facts["kind"] == kind
+    assert newest_attempt(world, thread)["usage"] == {"tokens": 7}
 
 
 def test_link_large_file_and_pipe_are_not_read(world: World) -> None:

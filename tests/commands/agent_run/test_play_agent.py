@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,8 @@ from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
+from uwf_git.agents.command_line import AgentRun
+from uwf_git.commands.agent_run import play_agent
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.inspect.context import get_context
@@ -160,6 +163,26 @@ def test_agent_that_takes_too_long_is_stopped(world: World) -> None:
         step(world, thread)
 
     assert caught.value.facts["kind"] == "timed-out"
+
+
+@pytest.mark.parametrize(
+    ("printed", "event"),
+    [('{"meta": {"text": "x"}}', "step"), ('{"meta": {"text": 5}}', "attempt"), ("", "attempt")],
+)
+def test_whole_answer_counts_though_the_time_was_over(
+    printed: str, event: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = AgentRun("timed-out", 0, printed.encode(), b"", 1, 2)
+    monkeypatch.setattr(play_agent, "run_agent", lambda _request, _listener: run)
+    thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
+
+    with suppress(TurnFailed):
+        step(world, thread)
+
+    assert world.snapshot(thread).record.event == event
+    attempt = world.snapshot(thread).get_present().last_attempt
+    if attempt is not None:
+        assert world.snapshot(thread).get_node(attempt).payload["error"]["kind"] == "timed-out"
 
 
 def test_step_files_are_recorded_masked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

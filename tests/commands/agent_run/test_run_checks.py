@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agents.command_line import AgentReply, AgentRun, Listener, RunOutcome
+from uwf_git.commands.agent_run import run_checks
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import (
     Secrets,
@@ -145,6 +146,33 @@ def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     assert "very-secret" not in attempt["stderr"]
 
 
+@pytest.mark.parametrize("words", ["", " --key-env=MYCRED"])
+def test_key_that_a_setting_names_is_masked_whatever_its_name(
+    words: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # This process knows the key: the slow search by fingerprints is for others.
+    monkeypatch.delattr(run_checks, "find_secrets_in")
+    environ = {**world.caller.environ, "MYCRED": "plain-value-42"}
+    world.caller = world.caller._replace(environ=environ)
+    world.configure("uwf.recordEnv", "MYCRED")
+    if not words:
+        world.configure("uwf.llm.keyEnv", "MYCRED")
+    program = world.program('echo "log $MYCRED" >&2; echo "{\\"text\\": \\"it is $MYCRED\\"}"')
+    thread = world.begun(CHECKED.replace("CHECKS", "'sh -c \"echo $MYCRED >&2\"'"), program + words)
+    live: list[bytes] = []
+
+    world.step(thread, agent_player(live.append))
+
+    snapshot = world.snapshot(thread)
+    step = snapshot.get_head_node().payload
+    log, env = (snapshot.get_node(step[name]["$ref"]).payload for name in ("stderr", "execContext"))
+    assert step["meta"] == {"text": "it is [masked]"}
+    assert env == {"env": {"MYCRED": "[masked]"}}
+    assert log.count("[masked]") == 2
+    assert "plain-value" not in log
+    assert b"plain-value" not in b"".join(live)
+
+
 KEY = "sk-ant-0123456789"
 ENVIRON = {"MY_API_KEY": KEY, "OTHER_TOKEN": "6789-sk-ant-é"}
 
@@ -238,7 +266,7 @@ def test_names_of_fields_stay_whatever_the_environment_has() -> None:
 
 
 def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run_mask: RunDir) -> None:
-    write_fingerprints(run_mask, {"MY_TOKEN": KEY, "MY_PASSWORD": "c0rrect-h0rse"})
+    write_fingerprints(run_mask, (KEY, "c0rrect-h0rse"))
 
     assert KEY[4:] not in run_mask.read("prints")
     secrets = read_secrets(run_mask, {"OTHER_TOKEN": KEY})
@@ -248,7 +276,7 @@ def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run_mask:
 
 
 def test_run_without_fingerprints_is_masked_by_what_this_process_has(run_mask: RunDir) -> None:
-    write_fingerprints(run_mask, {"HOME": "/home/me"})
+    write_fingerprints(run_mask, ())
     assert run_mask.read("prints") == ""
     assert read_secrets(run_mask, {"MY_TOKEN": KEY}) == SECRETS
     for document in ("[]", "{", '{"salt": 1}', '{"salt": "", "prints": [1]}'):

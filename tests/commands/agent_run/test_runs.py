@@ -20,6 +20,7 @@ from uwf_git.commands.agent_run.runs import (
     check_nothing_runs,
     find_running,
     forget_run,
+    is_at_work,
     list_finished_runs,
     list_running,
     read_step_dir,
@@ -55,14 +56,16 @@ def test_finished_run_of_another_commit_is_not_forgotten(world: World) -> None:
 
 
 @contextmanager
-def run_of(world: World, thread: ThreadId, **files: str) -> Iterator[None]:
+def run_of(
+    world: World, thread: ThreadId, lock: int = fcntl.LOCK_EX, **files: str
+) -> Iterator[None]:
     """Write *files* into the run directory of the thread's next step, and hold its lock."""
     run_dir = Path(world.store.local_path("run", thread, get_head(world.store, thread).commit))
     run_dir.mkdir(parents=True)
     for name, content in files.items():
         (run_dir / name).write_text(content)
     with open(f"{run_dir}.alive", "w") as alive:
-        fcntl.flock(alive, fcntl.LOCK_EX)
+        fcntl.flock(alive, lock)
         yield
 
 
@@ -87,6 +90,31 @@ def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
 
     assert "kill --" not in (caught.value.hint or "")
     assert world.snapshot(thread).record.status == "ready"
+
+
+def test_agent_that_cannot_be_seen_is_at_work_and_a_pause_does_not_say_that_it_ended(
+    world: World,
+) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, pid="1\n"):
+        assert [row["thread"] for row in running_rows(world.store, now_ms=0)] == [thread]
+        assert is_at_work(world.store, thread)
+        with refuses("agent-left-running", match="cannot be seen"):
+            world.pause(thread, now=True)
+        assert world.snapshot(thread).record.status == "paused"
+
+    assert not is_at_work(world.store, thread)
+
+
+def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World) -> None:
+    thread = world.begun()
+
+    with run_of(world, thread, fcntl.LOCK_SH, pid="1\n"):
+        assert not is_at_work(world.store, thread)
+        world.kill(thread)
+
+    assert world.snapshot(thread).record.status == "killed"
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fdinfo"), reason="there is no /proc here")

@@ -18,6 +18,7 @@ from commands.at_work import (
 from commands.world import World
 
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import find_running, stop_agents
 from uwf_git.store.threads.local_files import ThreadBusy
 
@@ -133,6 +134,18 @@ def test_result_that_is_handed_in_when_asked_to_stop_counts(world: World) -> Non
     assert snapshot.get_head_node().payload["meta"]["text"] == "x"
     assert snapshot.get_present().paused_from == "ready"
     at.check_whole()
+
+
+def test_result_that_is_handed_in_at_ctrl_c_is_taken_by_the_next_step(world: World) -> None:
+    at = begin(world, POLITE)
+
+    at.engine.send_signal(signal.SIGINT)
+    _, err = at.engine.communicate()
+
+    assert at.engine.returncode == 130
+    assert b"its answer is kept" in err
+    assert world.step(at.thread, agent_player(None)).depth == 1
+    assert len(pids(world)) == 1
 
 
 def test_process_that_has_left_the_agent_s_session_is_not_found(world: World) -> None:

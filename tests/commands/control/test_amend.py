@@ -13,7 +13,7 @@ from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import ThreadBusy

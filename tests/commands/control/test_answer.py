@@ -24,7 +24,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
-from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import UwfError

@@ -11,10 +11,11 @@ from refusing import refuses
 from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.family import BranchHeld
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.ending import end_by_kill
-from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import list_run_dirs
 

@@ -32,7 +32,12 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.local_files import find_workdir, lock_thread
+from uwf_git.store.threads.local_files import (
+    files_heads,
+    find_workdir,
+    lock_thread,
+    workdirs_folder,
+)
 
 NESTED = """\
 name: nested
@@ -121,6 +126,107 @@ def test_what_a_person_changed_between_two_attempts_is_of_no_step(world: World, 
     world.retry(thread)
     world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
     assert changed(world, thread, "1") == ["new +1 -0"]
+
+
+def test_a_commit_between_two_attempts_changes_no_file(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.fail(thread, edits(lambda place: (place / "half").write_text("x\n"), fails=True))
+    commit_all(world.place, git)
+    world.retry(thread)
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    assert changed(world, thread, "1") == ["half +1 -0", "new +1 -0"]
+
+
+def test_steps_before_the_first_change_have_the_files_of_then(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, says({"text": "a plan"}))
+    (world.place / "mine").touch()
+    commit_all(world.place, git)
+    world.step(thread, says({"ok": False}))
+    (world.place / "untracked").touch()
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    restore_files(world.store, world.caller, thread, "1")
+    assert read_all(world.place).keys() == {".gitignore", "notes", "part/deep"}
+    restore_files(world.store, world.caller, thread, "2")
+    assert read_all(world.place).keys() == {".gitignore", "mine", "notes", "part/deep"}
+    # As on another machine.
+    os.remove(files_heads(world.store, thread))
+    with refuses("no-files", match="not known here") as caught:
+        restore_files(world.store, world.caller, thread, "1")
+    assert f"{world.tip(thread)[:12]} --before`" in str(caught.value.hint)
+
+
+def test_what_changed_nothing_has_the_files_of_the_step_before(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    world.step(thread, says({"ok": False}))
+    world.pause(thread)
+    paused = world.tip(thread)
+    world.resume(thread)
+    world.step(thread, edits(lambda place: (place / "new").write_text("two\n")))
+    for step in ("2", paused):
+        restore_files(world.store, world.caller, thread, step)
+        assert (world.place / "new").read_text() == "one\n"
+    os.remove(files_heads(world.store, thread))
+    restore_files(world.store, world.caller, thread, "0")
+    assert not (world.place / "new").exists()
+
+
+def test_a_thread_begins_with_the_files_that_its_first_turn_found(world: World, git: Git) -> None:
+    begin_project(world, git)
+    (world.place / "mine").touch()
+    thread = world.begun()
+    world.step(thread, says({"text": "a plan"}))
+    (world.place / "mine").unlink()
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    restore_files(world.store, world.caller, thread, "0")
+    assert read_all(world.place).keys() == {".gitignore", "mine", "notes", "part/deep"}
+
+
+def test_a_fork_has_the_steps_of_a_thread_that_only_read_and_has_ended(
+    world: World, git: Git
+) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, says({"text": "a plan"}))
+    fork = world.fork(thread, "1")
+    world.step(fork, edits(lambda place: (place / "new").touch()))
+    world.kill(thread)
+    assert changed(world, fork, "1") == []
+
+
+def test_a_fork_without_files_shows_the_steps_that_it_shares(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    fork = world.fork(thread, "2")
+    assert changed(world, fork, "1") == ["new +1 -0"]
+    world.step(fork, edits(lambda place: (place / "more").write_text("two\n")))
+    assert changed(world, fork, "2") == ["new +1 -1", "notes +0 -1"]
+    assert changed(world, fork) == ["more +1 -0", "new +1 -0", "notes +0 -1"]
+    restore_files(world.store, world.caller, fork, "1")
+    assert (world.place / "new").read_text() == "one\n"
+
+
+def test_the_work_directory_outlives_a_restore(world: World, git: Git) -> None:
+    begin_project(world, git)
+    inside = world.place / "inside"
+    inside.mkdir()
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").touch()), workdir=str(inside))
+    restore_files(world.store, world.caller, thread, "1", is_before=True)
+    assert os.listdir(inside) == []
+
+
+def test_a_store_that_was_cloned_restores_too(world: World, thread: ThreadId) -> None:
+    # No thread has a work directory there.
+    shutil.rmtree(workdirs_folder(world.store))
+    world.reopen()
+    caller = world.caller._replace(cwd=str(world.place))
+    restore_files(world.store, caller, thread, "1")
+    assert (world.place / "new").read_text() == "one\n"
 
 
 def test_what_was_given_up_is_of_no_later_step(world: World, git: Git) -> None:
@@ -428,6 +534,26 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     assert user_state(world.place, git) == state
     restore_files(world.store, world.caller, thread, taken.before)
     assert (world.place / "notes").read_text() == "begun\n"
+
+
+def test_what_another_thread_left_out_is_told_and_what_is_ignored_here_is_given_back(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    (world.place / ".git" / "info" / "exclude").write_text("built\n")
+    new, into = world.new_id(), tmp_path / "fork"
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=str(into))
+
+    def build(place: Path) -> None:
+        (place / ".env").touch()
+        (place / "built").touch()
+        git("add", "--force", "built", cwd=place)
+
+    world.step(new, edits(build))
+    taken = take_files(world.store, world.caller, thread, new)
+    assert view_files(taken)["leftOut"] == [".env: by its name a secret"]
+    assert (world.place / "built").exists()
+    restore_files(world.store, world.caller, thread, taken.before)
+    assert not (world.place / "built").exists()
 
 
 def test_a_fork_of_a_branch_whose_worktree_is_gone_works_in_its_own(

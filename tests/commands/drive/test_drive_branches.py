@@ -9,7 +9,7 @@ from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.turn.branches import ThreadNotReady
-from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 

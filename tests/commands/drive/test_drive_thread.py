@@ -8,6 +8,7 @@ from commands.world import World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
@@ -125,6 +126,15 @@ def test_interrupt_during_a_wait_leaves_the_thread_ready(world: World, drive: Dr
 
     assert world.snapshot(thread).record.status == "ready"
     assert find_driver(world.store, thread) is None
+
+
+def test_interrupt_that_leaves_an_answer_says_so(world: World, drive: Drives) -> None:
+    thread = world.begun()
+
+    with pytest.raises(TurnInterrupted) as caught:
+        drive(thread, fails("it was interrupted", kind="interrupted", is_kept=True))
+
+    assert caught.value.hint == f"its answer is kept: `uwf thread run {thread}` goes on"
 
 
 @pytest.mark.parametrize("max_steps", [None, 1])

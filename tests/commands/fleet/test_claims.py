@@ -96,12 +96,12 @@ def test_a_hub_that_takes_no_claims_is_told(field: Field) -> None:
     thread = a.begin(PLAIN)
     hook = field.hub / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.write_text("#!/bin/sh\necho no claims here\nexit 1\n")
     hook.chmod(0o755)
     with a.work(thread) as process:
         _out, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"it does not take a claim of thread {thread}" in err
+    assert f"it does not take a claim of thread {thread}: no claims here" in err
     assert field.paid() == 0
 
 

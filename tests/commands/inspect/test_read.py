@@ -376,7 +376,8 @@ def told(world: World, snapshot: Snapshot) -> Told:
     reader = StoryReader(world.store, Telling(is_whole=True))
     *_, entry = reader.walk(snapshot.record.thread, snapshot.commit.oid)
     note = entry["note"]
-    return entry["title"], entry["changes"], "" if note is None else note["text"]
+    changes = entry["changes"] and entry["changes"]["value"]
+    return entry["title"], changes, "" if note is None else note["text"]
 
 
 def test_patch_shows_its_values(world: World) -> None:
@@ -384,6 +385,17 @@ def test_patch_shows_its_values(world: World) -> None:
     world.patch(thread, {"draft": None, "n": 1})
 
     assert told(world, world.snapshot(thread))[1] == {"draft": None, "n": 1}
+
+
+def test_a_large_patch_is_cut_where_texts_are(world: World) -> None:
+    thread = world.begun()
+    world.patch(thread, {f"n{number}": "x" * 100 for number in range(700)})
+    reader = StoryReader(world.store, Telling())
+
+    *_, entry = reader.walk(thread, world.snapshot(thread).commit.oid)
+
+    assert entry["changes"]["isCut"]
+    assert len(entry["changes"]["text"]) <= CONTENT_BYTES
 
 
 def test_amend_shows_the_names_that_people_type(world: World) -> None:
@@ -420,7 +432,10 @@ def test_a_text_is_cut_between_characters() -> None:
     whole = {"text": "äöü", "bytes": 6, "isCut": False, "command": "git x"}
     assert cut_text("äöü", str, "git x", most=6) == whole
     cut = cut_text("äöü", str, "git x", most=5)
-    assert cut == {"text": "äö", "bytes": 6, "isCut": True, "command": "git x"}
+    about = {"bytes": 6, "isCut": True, "command": "git x"}
+    assert cut == {"text": "äö", "isLog": False, **about}
+    log = cut_text("äöü", str, "git x", most=5, is_log=True)
+    assert log == {"text": "öü", "isLog": True, **about}
 
 
 def test_no_part_of_a_key_is_left_at_the_cut() -> None:
@@ -428,6 +443,8 @@ def test_no_part_of_a_key_is_left_at_the_cut() -> None:
         text = "a " * (before // 2) + KEY + " b" * 20_000
         shown = cut_text(text, MASK, "git x", most=ASIDE_BYTES)["text"]
         assert KEY[:6] not in shown
+        log = cut_text(text[::-1].replace(KEY[::-1], KEY), MASK, "git x", most=8192, is_log=True)
+        assert KEY[-6:] not in log["text"]
     many = (KEY + " ") * 2_000
     assert KEY[:6] not in cut_text(many, MASK, "git x", most=ASIDE_BYTES)["text"]
 

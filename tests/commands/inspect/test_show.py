@@ -13,6 +13,7 @@ from commands.world import DEMO, World, fails, replied, says
 from refusing import refuses
 from store.small_packs import lose
 
+from uwf_git.commands.background import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.graph import find_steps_at
 from uwf_git.commands.inspect.list import (
     Candidate,
@@ -345,6 +346,27 @@ def test_a_limit_holds_a_thread_and_its_branches_up(world: World) -> None:
     branch = show_thread(world.store, branch_of(world, thread, 1))
     assert branch["heldBy"] == [held]
     assert "limitsUsed" not in branch
+
+
+def test_a_limit_holds_a_thread_without_branches_up_and_waiting_programs_are_told(
+    world: World,
+) -> None:
+    world.put()
+    thread = world.begin(StartRequest("demo", "x", ("nobody",), limits={"maxSteps": 1}))
+    assert "heldBy" not in show_thread(world.store, thread)
+    world.step(thread)
+
+    (held,) = show_thread(world.store, thread)["heldBy"]
+    rests: list[AtRest] = []
+    wait_for_threads(world.store, WaitRequest([thread]), on_rest=rests.append)
+
+    assert (held["thread"], held["status"]) == (thread, "limit")
+    assert "1 of 1 steps are taken" in held["error"]
+    assert rests[0].held == [held]
+    world.amend(thread, limits={"maxSteps": 2})
+    world.step(thread)
+    # Nobody's turn is left.
+    assert "heldBy" not in show_thread(world.store, thread)
 
 
 def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) -> None:

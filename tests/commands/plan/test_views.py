@@ -14,7 +14,7 @@ from uwf_git.commands.plan import Views
 from uwf_git.model.names import Oid
 from uwf_git.plan.phases import STATE_FILE, read_story
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.naming import resolve_head
 
 LOGS = "docs/memory"
 WHERE = {"thread": "T", "repo": "/s.git", "address": "127.0.0.1", "port": 9527}

@@ -20,9 +20,9 @@ from store.story import THREAD, Story
 
 from uwf_git.agents.limited_fork import LimitHit
 from uwf_git.commands.receive import Push, announce_push, check_push, find_bad_move, find_bad_name
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import NotAStore, Store
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"

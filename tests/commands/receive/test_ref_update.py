@@ -13,7 +13,11 @@ from refusing import refuses
 
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import (
+from uwf_git.commands.start import ForkRequest, fork_thread
+from uwf_git.errors import BadUsage
+from uwf_git.model.builtin import TEXT
+from uwf_git.model.names import Oid
+from uwf_git.store.git.hook_files import (
     MOST_INPUT_BYTES,
     RefUpdate,
     Refusal,
@@ -21,10 +25,6 @@ from uwf_git.commands.ref_update import (
     ours_among,
     parse_updates,
 )
-from uwf_git.commands.start import ForkRequest, fork_thread
-from uwf_git.errors import BadUsage
-from uwf_git.model.builtin import TEXT
-from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import set_workdir

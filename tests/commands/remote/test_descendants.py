@@ -23,9 +23,9 @@ from commands.flows import (
 from commands.forging import says
 from commands.sharing import Site, another, refs_of
 from commands.world import World, replied
+from refusing import is_refused
 
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate, Refusal
 from uwf_git.commands.remote import push
 from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.remote.push import push_remote
@@ -36,6 +36,7 @@ from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.git.hook_files import RefUpdate, Refusal
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
@@ -215,7 +216,12 @@ def test_branches_that_a_thread_was_forked_away_from_are_not_pushed(
     list(list_leaves(world.store, at.tip))
     first = at.children[0]
     finish_with(site, first)
+    for _ in range(2):
+        assert is_refused(site.push().failure(), "fetch-first")
+        assert set(refs_of(hub, "threads", "archive")) == {f"threads/{thread}"}
+        assert is_refused(site.push(first).failure(), "fetch-first")
     assert site.fetch().failure() is not None
+    assert is_refused(site.push().failure(), "push-diverged")
 
     fork = world.fork(thread)
 
@@ -224,6 +230,29 @@ def test_branches_that_a_thread_was_forked_away_from_are_not_pushed(
         assert site.fetch().failure() is None
     assert set(refs_of(hub, "threads", "archive")) == {f"threads/{thread}", f"threads/{fork}"}
     assert site.find(f"archive/{first}")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_branches_of_a_thread_that_is_damaged_here_stay_with_it(
+    site: Site, hub: Path, git: Git, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "1800000000 +0000")
+    thread = begun(site)
+    if is_there:
+        site.push()
+    before = refs_of(hub, "threads", "archive")
+    assert step(site, thread) == "split"
+    at = Split(site.world, thread)
+    list(list_leaves(site.world.store, at.tip))
+    words = ("-p", at.tip.commit.oid, "-m", "a note", f"{at.tip.commit.oid}^{{tree}}")
+    first, note = at.children[0], git("commit-tree", *words, cwd=site.path).strip()
+    git("update-ref", f"refs/threads/{thread}", note, cwd=site.path)
+
+    for named in ((), (first,)):
+        pushed = site.push(*named)
+        assert is_refused(pushed.failure(), "push-damaged")
+        assert [ref for ref, _why in pushed.damaged] == [f"refs/threads/{thread}"]
+        assert refs_of(hub, "threads", "archive") == before
 
 
 def test_branches_of_branches_that_ended_elsewhere_are_joined(

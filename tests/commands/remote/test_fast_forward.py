@@ -17,7 +17,7 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.step.ending import fast_forward_from_tracking
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store

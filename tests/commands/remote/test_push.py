@@ -1,8 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 from commands.sharing import Shared, Sites, refs_of
-from commands.world import World
+from commands.world import Git, World
 from refusing import is_refused, refuses
 from store.small_packs import lose
 
@@ -53,6 +54,27 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     assert blob in failure.message
     assert f"uwf verify refs/threads/{thread}" in (failure.hint or "")
     assert set(refs_of(hub)) == {f"threads/{good}", "workflows/demo"}
+
+
+def test_a_commit_made_by_hand_is_not_pushed_and_fetch_leads_back(
+    sites: Sites, hub: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _other, thread = sites
+    ref, tip = f"refs/threads/{thread}", site.find(f"threads/{thread}")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "1800000000 +0000")
+    hand = git("commit-tree", "-p", tip, "-m", "a note", f"{tip}^{{tree}}", cwd=site.path).strip()
+    git("update-ref", ref, hand, cwd=site.path)
+    assert is_refused(site.push().failure(), "push-damaged")
+    assert refs_of(hub)[f"threads/{thread}"] == tip
+    failure = site.fetch().failure()
+    assert is_refused(failure, "refs-refused")
+    assert f"here, the message of commit {hand} has no trailers" in failure.message
+    names, takes_back = re.findall("`git ([^`]*)`", failure.hint or "")[1:]
+    assert ref in git(*names.split(), cwd=site.path)
+    git(*takes_back.replace("REF", ref).split(), cwd=site.path)
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert refs_of(hub)[f"threads/{thread}"] == tip
 
 
 def test_a_remote_has_to_be_known(shared: Shared) -> None:

@@ -184,17 +184,20 @@ def move(name: str) -> PushUnit:
 class Server:
     """A remote that refuses some refs, with all that is pushed together with them."""
 
-    def __init__(self, *bad: str, atomic: bool = True, frozen: bool = False) -> None:
-        self.bad, self.atomic, self.frozen = set(bad), atomic, frozen
+    def __init__(
+        self, *bad: str, atomic: bool = True, frozen: bool = False, keeps: bool = False
+    ) -> None:
+        self.bad, self.atomic, self.frozen, self.keeps = set(bad), atomic, frozen, keeps
         self.pushes: list[list[str]] = []
         self.refs: dict[str, Oid | None] = {}
 
     def __call__(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         if atomic and not self.atomic:
             return PushReport({}, "", is_atomic=False)
-        changes = [change for unit in units for change in unit.changes]
+        changes = [change for unit in units for change in unit.changes if change.is_sent]
         self.pushes.append([change.ref for change in changes])
-        if self.frozen or self.bad & {change.ref for change in changes}:
+        is_kept = self.keeps and not all(change.after for change in changes)
+        if self.frozen or is_kept or self.bad & {change.ref for change in changes}:
             return PushReport(dict.fromkeys((each.ref for each in changes), DECLINED), "no")
         self.refs.update({change.ref: change.after for change in changes})
         return PushReport({change.ref: None for change in changes}, "")
@@ -224,6 +227,15 @@ def test_pushes_to_a_remote_that_refuses_everything_end() -> None:
     assert len(server.pushes) <= 65
 
 
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_remote_where_nothing_is_deleted_gets_each_end(*, atomic: bool) -> None:
+    server = Server("c", keeps=True, atomic=atomic)
+    left = PushUnit("d", (RefChange("d-active", A, None, "deleted"),))
+    reasons = server.push([move("a"), move("b"), move("c"), left, single("e")])
+    assert reasons == {"a": None, "b": None, "c": DECLINED, "d": None, "e": None}
+    assert server.refs == {"a": B, "b": B, "e": A}
+
+
 @pytest.mark.parametrize("times", [1, 3, 4])
 def test_push_that_met_the_server_s_gc_is_sent_again(times: int) -> None:
     """git's words, for all of the push: objects come first, so that nothing of it has happened."""
@@ -247,7 +259,7 @@ def test_push_that_met_the_server_s_gc_is_sent_again(times: int) -> None:
 def test_without_atomic_pushes_the_archive_is_there_first() -> None:
     server = Server("b", "c-active", atomic=False)
     reasons = server.push([move("a"), move("b"), move("c")])
-    assert reasons == {"a": None, "b": DECLINED, "c": DECLINED}
+    assert reasons == {"a": None, "b": DECLINED, "c": None}
     assert server.refs == {"a": B, "c": B, "a-active": None}
 
 

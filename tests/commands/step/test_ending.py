@@ -236,6 +236,23 @@ def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None
     assert files_of(world, thread)[0] == named[1]
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_answer_before_the_first_change_names_its_files(
+    world: World, git: Git, *, is_first: bool
+) -> None:
+    head = begin_project(world, git)
+    world.put()
+    thread = world.start("human" if is_first else "nobody", "checker=human")
+    if not is_first:
+        world.step(thread)
+    world.step(thread)
+    (world.place / "new").write_text("mine\n")
+    world.answer(thread, PersonAnswer({"text": "x"} if is_first else {"ok": False}))
+    named = files_of(world, thread)
+    assert named[0] == head
+    assert git("diff", "--name-only", *named, cwd=world.place) == "new\n"
+
+
 def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
     begin_project(world, git)
     thread = world.begun()

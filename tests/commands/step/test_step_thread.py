@@ -26,7 +26,7 @@ from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, settle_branches, step_thread
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.limits import LimitReached
+from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged

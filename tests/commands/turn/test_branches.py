@@ -10,22 +10,19 @@ from commands.turns import branches, script
 from commands.world import World, content_player
 from refusing import refuses
 
+from uwf_git.commands.family import BranchHeld, check_ancestors
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.branches import (
-    BranchHeld,
-    ThreadNotReady,
-    begin_branch,
-    check_ancestors,
-    find_join_problem,
-)
+from uwf_git.commands.turn.branches import ThreadNotReady, begin_branch
+from uwf_git.commands.turn.next_move import find_join_problem
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Event, Status, Waiting
-from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
+from uwf_git.store.threads.heads import BranchNotBegun
 from uwf_git.store.threads.history import NewCommit, record_next
+from uwf_git.store.threads.naming import resolve_thread
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -358,7 +359,12 @@ def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:
     assert bound.agents["first"] == bound.agents["writer"] == {"command": "mine"}
 
 
-ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+ADAPTERS = {
+    command: script.split(":")
+    for command, script in PROJECT["scripts"].items()
+    if script.startswith("uwf_git.agentkit.adapters.")
+}
 
 
 ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
@@ -367,11 +373,12 @@ ADAPTED = [agent for agent in KNOWN if agent.command != PERSON]
 @pytest.mark.parametrize("agent", ADAPTED, ids=lambda agent: agent.command)
 def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
     name = agent.command.removeprefix("uwf-")
-    module = importlib.import_module(f"uwf_git.agentkit.adapters.{name}")
-    assert callable(module.main)
-    adapters = [each for each in vars(module).values() if isinstance(each, CommandAdapter)]
+    file, main = ADAPTERS[agent.command]
+    module = importlib.import_module(file)
+    assert callable(getattr(module, main))
+    there = [each for each in vars(module).values() if isinstance(each, CommandAdapter)]
+    adapters = [each for each in there if each.name == name]
     for adapter in adapters:
-        assert adapter.name == name
         assert (adapter.programs or (name,))[: len(agent.programs)] == agent.programs
         assert agent.install in adapter.install
     assert bool(adapters) == bool(agent.programs) or name == "cli"
@@ -379,14 +386,7 @@ def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
 
 def test_every_adapter_is_in_the_table() -> None:
     # uwf-check judges what others did.
-    files = {path.stem for path in ADAPTERS.glob("*.py")} - {"__init__", "__main__", "check"}
-    mains = {
-        name
-        for name in files
-        if hasattr(importlib.import_module(f"uwf_git.agentkit.adapters.{name}"), "main")
-    }
-
-    assert {f"uwf-{name}" for name in mains} == {agent.command for agent in ADAPTED}
+    assert ADAPTERS.keys() - {"uwf-check"} == {agent.command for agent in ADAPTED}
 
 
 def test_programs_are_found_with_their_versions(tmp_path: Path) -> None:

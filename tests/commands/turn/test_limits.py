@@ -11,7 +11,7 @@ from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.start import StartRequest
-from uwf_git.commands.turn.limits import (
+from uwf_git.commands.turn.flow import (
     KeepRules,
     LimitReached,
     RetryRules,
@@ -22,7 +22,7 @@ from uwf_git.commands.turn.limits import (
     read_spending,
     record_env,
 )
-from uwf_git.commands.turn.turn import StepFiles
+from uwf_git.commands.turn.turn import Player, StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 
@@ -80,9 +80,17 @@ def test_step_beyond_a_limit_is_refused_before_anybody_is_paid(
     world.assert_whole()
 
 
-def test_failed_tries_cost_as_well(world: World) -> None:
+@pytest.mark.parametrize(
+    "play",
+    [
+        fails(left=StepFiles(usage={"outputTokens": 10})),
+        says({"text": 5}, usage={"outputTokens": 10}),
+    ],
+    ids=["failed", "refused by the schema"],
+)
+def test_failed_tries_cost_as_well(play: Player, world: World) -> None:
     thread = begun(world, maxTokens=10)
-    world.fail(thread, fails(left=StepFiles(usage={"outputTokens": 10})))
+    world.fail(thread, play)
     world.retry(thread)
 
     with pytest.raises(LimitReached):

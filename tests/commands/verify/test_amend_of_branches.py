@@ -7,11 +7,11 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.control.answer import build_signalled, record_built
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Action, Amendment, build_signal
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.threads.history import NewCommit, Snapshot
 
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")

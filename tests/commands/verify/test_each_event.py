@@ -27,7 +27,7 @@ from uwf_git.model.thread import EVENTS
 from uwf_git.store.refs import list_refs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.history import parse_thread_message
 
 RECORDED = Path(__file__).parent / "recorded" / "format-2.bundle"
 # Of each event the newest; of these, which look otherwise in places, one more.

@@ -7,7 +7,7 @@ from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.names import Oid
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE
+from uwf_git.store.lookup import RAW_FILE_MODE, RAW_TREE_MODE
 from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store
 

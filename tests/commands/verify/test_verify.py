@@ -1,5 +1,7 @@
 """The whole store: honest ones are clean, and every kind of damage is named."""
 
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from commands.forging import (
     tip_of,
     troubles,
 )
-from commands.world import World, content_player, fails
+from commands.world import Git, World, content_player, fails
 from commands.world import says as answers
 from dulwich.objects import Blob
 from fresh_store import fresh_store
@@ -38,7 +40,7 @@ from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
 from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import ACTIVE, get_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, get_head
 from uwf_git.store.threads.history import preserve_commit
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
@@ -256,6 +258,44 @@ def test_thread_that_went_on_after_its_end_elsewhere_is_reported(
     assert other in found.message
     assert f"update-ref -d {ACTIVE + THREAD} {other}`" in found.hint
     assert found.ref == ACTIVE + THREAD
+
+
+def test_advice_on_what_goes_on_from_an_end_keeps_the_archive(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "1800000000 +0000")
+    thread = world.begun()
+    world.kill(thread)
+    end = get_head(world.store, thread).commit
+    words = ("-p", end, "-m", "a note", f"{end}^{{tree}}")
+    note = git("commit-tree", *words, cwd=world.store.path).strip()
+    git("update-ref", ACTIVE + thread, note, cwd=world.store.path)
+
+    (hint,) = (each.hint for each in troubles(world) if "went on after" in each.message)
+
+    assert f"update-ref -d {ACTIVE + thread}" in hint
+    assert f"update-ref -d {ARCHIVE}" not in hint
+
+
+@pytest.mark.parametrize("active", ["ahead", "behind", "nowhere"])
+def test_advice_on_an_archive_that_has_not_ended_loses_no_step(
+    store: Store, clock: Callable[[], int], active: str
+) -> None:
+    story = Story(store, clock)
+    first, newest = story.head.commit, story.step().commit
+    store.refs.create(ARCHIVE + THREAD, first if active == "ahead" else newest)
+    if active == "behind":
+        store.refs.advance(ACTIVE + THREAD, seen=newest, to=first)
+    elif active == "nowhere":
+        store.refs.delete(ACTIVE + THREAD, seen=newest)
+
+    hints = {each.hint for each in troubles(store)}
+
+    assert len(hints) == 1
+    for command in re.findall("`(git [^`]+)`", hints.pop()):
+        subprocess.run(command, shell=True, check=True)
+    assert troubles(store) == []
+    assert store.refs.find(ACTIVE + THREAD) == newest
 
 
 def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread: ThreadId) -> None:

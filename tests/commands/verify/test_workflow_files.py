@@ -9,9 +9,9 @@ from commands.world import DEMO, World
 from dulwich.objects import Blob, ObjectID, Tree
 
 from uwf_git.commands.receive import check_received
-from uwf_git.commands.ref_update import RefUpdate
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.build import put_workflow
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import Store
 
 REF = "refs/workflows/demo"

@@ -26,7 +26,7 @@ from uwf_git.model.definition.definition import (
 )
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
-from uwf_git.model.yaml_include import MAX_FILE_BYTES, BadIncludes, BadYaml, CannotInclude, Includes
+from uwf_git.model.yaml_reader import MAX_FILE_BYTES, BadIncludes, BadYaml, CannotInclude, Includes
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions

@@ -20,7 +20,7 @@ from uwf_git.commands.workflow.history import (
 )
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.model.yaml_include import Includes
+from uwf_git.model.yaml_reader import Includes
 from uwf_git.store.nodes import MissingNode
 from uwf_git.store.trust import list_trusted, untrust_agents
 from uwf_git.store.workflows import SourceFiles, Version, find_version, list_versions, read_sources

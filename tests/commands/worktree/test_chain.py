@@ -6,7 +6,15 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
-from commands.worktree.project import PAIR, begin_project, begin_split, children, worktrees, writer
+from commands.worktree.project import (
+    PAIR,
+    begin_project,
+    begin_split,
+    children,
+    commit_all,
+    worktrees,
+    writer,
+)
 from commands.world import Git, World
 from refusing import refuses
 
@@ -27,6 +35,7 @@ from uwf_git.commands.worktree.record import (
     write_worktree,
 )
 from uwf_git.commands.worktree.worktrees import make_worktree
+from uwf_git.errors import StoreFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store
@@ -146,8 +155,14 @@ def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> 
     (world.place / "one").write_bytes(b"1" * 600)
     bounded.record("now", AFTER, None)
     (world.place / "two").write_bytes(b"2" * 600)
-    with pytest.raises(ProgramFailed, match="maxRecordedFiles"):
+    with pytest.raises(StoreFailed, match="maxRecordedFiles"):
         bounded.record("now", AFTER, None)
+    # What was recorded is not counted again, also where git is told to look at other files.
+    (world.place / "two").write_bytes(b"2" * 200)
+    bounded.record("now", AFTER, None)
+    git("update-index", "--assume-unchanged", "notes", cwd=world.place)
+    (world.place / "three").write_bytes(b"3" * 200)
+    bounded.record("now", AFTER, None)
 
 
 def test_ids_of_more_than_40_digits_are_refused(world: World, git: Git) -> None:
@@ -192,11 +207,32 @@ def test_a_file_that_had_a_key_stays_out_where_the_key_is_not_known(
     assert "conf" not in list_tree(chain, commit)
 
 
-def test_a_spoilt_index_is_made_anew(world: World, chain: Chain) -> None:
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_spoilt_index_stops_no_recording(world: World, chain: Chain, *, is_own: bool) -> None:
     chain.record("now", AFTER, None)
-    Path(chain.index).write_bytes(b"garbage")
+    Path(chain.index if is_own else world.place / ".git" / "index").write_bytes(b"garbage")
     (world.place / "new").touch()
     assert "new" in list_tree(chain, chain.record("again", AFTER, None))
+
+
+def test_an_index_that_is_made_anew_has_no_file_that_had_a_key(
+    world: World, git: Git, chain: Chain
+) -> None:
+    (world.place / "conf").write_text("s3cret-word")
+    chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
+    git("add", "conf", cwd=world.place)
+    Path(chain.index).write_bytes(b"garbage")
+    assert "conf" not in list_tree(chain, chain.record("later", AFTER, None))
+
+
+def test_a_head_that_git_has_pruned_stands_for_no_files(
+    world: World, git: Git, chain: Chain
+) -> None:
+    assert chain.record("now", AFTER, None) == chain.find_begun()
+    git("commit", "--quiet", "--amend", "-m", "other", cwd=world.place)
+    git("reflog", "expire", "--expire=now", "--all", cwd=world.place)
+    git("prune", "--expire=now", cwd=world.place)
+    assert chain.find_begun() is None
 
 
 def test_a_ref_that_leads_to_a_branch_of_the_user_leaves_that(
@@ -219,6 +255,107 @@ def test_who_has_git_show_no_untracked_files_has_none_recorded(
     commit = again.record("now", AFTER, None)
     assert list_tree(again, commit) == [".gitignore", "notes", "part/deep"]
     assert again.git.ask("show", f"{commit}:notes") == "changed"
+    git("add", "untracked", cwd=world.place)
+    assert "untracked" in list_tree(again, again.record("tracked", AFTER, None))
+
+
+# What is tracked is asked of the user's index each time.
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_file_that_is_ignored_and_tracked_no_more_is_not_recorded(
+    world: World, git: Git, chain: Chain, *, is_committed: bool
+) -> None:
+    place = world.place
+    (place / ".env").write_text("TOKEN=")
+    (place / "settings").write_text("none")
+    commit_all(place, git)
+    (place / "new").touch()
+    assert ".env" in list_tree(chain, chain.record("now", AFTER, None))
+    git("rm", "--quiet", "--cached", ".env", "settings", cwd=place)
+    (place / ".git" / "info" / "exclude").write_text("settings\nnew\n")
+    if is_committed:
+        git("commit", "--quiet", "-m", "Stop tracking them", cwd=place)
+    for name in (".env", "settings", "new"):
+        (place / name).write_text("TOKEN=sk-live-1")
+    commit = chain.record("later", AFTER, None)
+    assert list_tree(chain, commit) == [".gitignore", "notes", "part/deep"]
+    told = dict.fromkeys(("settings", "new"), "tracked no more, and git does not list it")
+    assert left_out(chain, commit) == {".env": "by its name a secret"} | told
+    assert "sk-live-1" not in chain.git.ask("log", "-p", commit)
+    assert chain.record("the same", AFTER, None) == commit
+
+
+def test_what_became_tracked_is_recorded(world: World, git: Git, chain: Chain) -> None:
+    place = world.place
+    (place / ".git" / "info" / "exclude").write_text("built\n.env*\n")
+    chain.record("now", AFTER, None)
+    for name in ("built", ".env", ".env.key", "gone"):
+        (place / name).write_text("tracked though ignored\n")
+    (place / "behind").mkdir()
+    (place / "behind" / "file").touch()
+    git("add", "--force", "built", ".env", "gone", "behind/file", cwd=place)
+    git("commit", "--quiet", "-m", "Track them", cwd=place)
+    git("add", "--force", ".env.key", cwd=place)
+    (place / "gone").unlink()
+    (place / "behind").rename(place.parent / "elsewhere")
+    (place / "behind").symlink_to(place.parent / "elsewhere")
+    commit = chain.record("later", AFTER, None)
+    names = [".env", ".gitignore", "behind", "built", "notes", "part/deep"]
+    assert list_tree(chain, commit) == names
+    assert left_out(chain, commit) == {".env.key": "by its name a secret"}
+
+
+def test_a_sparse_checkout_that_became_narrower_removes_nothing(
+    world: World, git: Git, chain: Chain
+) -> None:
+    (world.place / "new").touch()
+    first = chain.record("now", AFTER, None)
+    git("sparse-checkout", "set", "--no-cone", "/*", "!/part/", cwd=world.place)
+    assert not (world.place / "part").exists()
+    assert chain.record("narrow", AFTER, None) == first
+    git("sparse-checkout", "disable", cwd=world.place)
+    (world.place / "part" / "deep").write_text("changed")
+    commit = chain.record("wide", AFTER, None)
+    assert chain.git.ask("show", f"{commit}:part/deep") == "changed"
+
+
+def test_a_file_at_which_git_is_told_not_to_look_is_as_the_index_has_it(
+    world: World, git: Git, chain: Chain
+) -> None:
+    place = world.place
+    (place / "notes").write_text("recorded\n")
+    (place / "part" / "deep").write_text("recorded\n")
+    chain.record("now", AFTER, None)
+    (place / ".env").touch()
+    git("add", ".env", cwd=place)
+    git("update-index", "--assume-unchanged", "notes", ".env", cwd=place)
+    commit = chain.record("told", AFTER, None)
+    assert chain.git.ask("show", f"{commit}:notes", f"{commit}:part/deep") == "begun\nrecorded"
+    assert left_out(chain, commit) == {".env": "by its name a secret"}
+    assert ".env" not in list_tree(chain, commit)
+    assert chain.record("the same", AFTER, None) == commit
+
+
+def test_a_submodule_that_was_added_is_recorded(world: World, git: Git, chain: Chain) -> None:
+    chain.record("now", AFTER, None)
+    git("init", "--quiet", "lib", cwd=world.place)
+    git("commit", "--quiet", "--allow-empty", "-m", "one", cwd=world.place / "lib")
+    git("submodule", "--quiet", "add", "./lib", cwd=world.place)
+    commit = chain.record("later", AFTER, None)
+    assert "lib" in list_tree(chain, commit)
+    assert left_out(chain, commit) == {}
+
+
+def test_after_git_has_pruned_the_record_it_begins_anew(
+    world: World, git: Git, chain: Chain
+) -> None:
+    (world.place / "new").write_text("new\n")
+    chain.record("now", AFTER, None)
+    git("update-ref", "-d", chain.ref, cwd=world.place)
+    git("prune", "--expire=now", cwd=world.place)
+    (world.place / "other").touch()
+    assert {"new", "other"} <= {*list_tree(chain, chain.record("again", AFTER, None))}
 
 
 def test_a_bound_that_is_no_size_is_refused(world: World) -> None:

@@ -8,9 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model import yaml_reader as yaml_text
-from uwf_git.model.yaml_include import BadYaml, CannotInclude, Includes, YamlDocument
-from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.model.yaml_reader import BadYaml, CannotInclude, Includes, YamlDocument, parse_yaml
 
 WRONG = Path(__file__).parent / "made_up" / "wrong_yaml.json"
 
@@ -20,7 +18,7 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Run every test with libyaml and without: either may be installed."""
     if not hasattr(yaml, request.param):
         pytest.skip("PyYAML was built without libyaml")
-    monkeypatch.setattr(yaml_text, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(yaml, "CSafeLoader", getattr(yaml, request.param))
 
 
 def refused(source: bytes | str) -> tuple[int | None, str]:

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml_include import (
+from uwf_git.model.yaml_reader import (
     MAX_ALL_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES,
@@ -20,9 +20,9 @@ from uwf_git.model.yaml_include import (
     Includes,
     decode_text,
     json_as_yaml,
+    parse_yaml,
     resolve_include,
 )
-from uwf_git.model.yaml_reader import parse_yaml
 from uwf_git.model.yaml_render import render_yaml, resolve_plain
 
 # Text as agents write it, and text with characters that have a meaning in YAML.

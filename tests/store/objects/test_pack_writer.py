@@ -22,9 +22,9 @@ from uwf_git.store.objects.pack_writer import (
     KeepFile,
     PackRights,
     build_entry,
+    format_index,
     is_kept,
     remove_dead_keep,
-    write_index,
     write_pack,
 )
 from uwf_git.store.store import Store
@@ -224,7 +224,10 @@ def test_offsets_of_packs_above_two_gigabytes_are_read_back(tmp_path: Path) -> N
     offsets = [12, 1 << 31, 5, 7_000_000_000]
     names = [bytes([first]) * 20 for first in (9, 3, 255, 0)]
 
-    write_index(path, names=b"".join(names), crcs=[1, 2, 3, 4], offsets=offsets, pack_sum=b"s" * 20)
+    parts = format_index(
+        names=b"".join(names), crcs=[1, 2, 3, 4], offsets=offsets, pack_sum=b"s" * 20
+    )
+    Path(path).write_bytes(b"".join(parts))
 
     index = load_pack_index(path, DEFAULT_OBJECT_FORMAT)
     index.check()

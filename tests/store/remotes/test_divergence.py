@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from commands.forging import forge, run_by
@@ -10,6 +11,7 @@ from store.conftest import Git
 from store.story import THREAD, Story
 
 from uwf_git.model.names import Oid
+from uwf_git.store import refs
 from uwf_git.store.git.config import list_mirrors, set_config
 from uwf_git.store.remotes.remotes import RemoteHeads, add_remote, repair_remote
 from uwf_git.store.store import Store, create_store, open_store
@@ -26,12 +28,29 @@ def test_only_another_history_is_divergence(store: Store, clock: Callable[[], in
     for remote, seen in (("a", first), ("b", second), ("c", other), ("d", Oid("1" * 40))):
         set_config(os.path.join(store.path, "config"), f"remote.{remote}.url", "/nowhere")
         store.refs.create(f"refs/uwf/remotes/{remote}/threads/{THREAD}", seen)
+    # A damaged ref counts as none.
+    Path(store.path, "refs/uwf/remotes/b/archive").mkdir()
+    Path(store.path, "refs/uwf/remotes/b/archive", THREAD).write_text("damaged\n")
 
     heads = RemoteHeads(open_store(store.path, environ=os.environ))
 
     assert list(heads.find_thread(THREAD, other)) == [("b", second)]
     assert list(heads.find_thread(THREAD, first)) == []
     assert list(heads.find_workflow("demo", first)) == []
+
+
+def test_packed_refs_is_not_read_again_for_each_remote(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        set_config(os.path.join(store.path, "config"), f"remote.r{number}.url", "/nowhere")
+    read = Mock(wraps=refs.read_packed_refs)
+    monkeypatch.setattr(refs, "read_packed_refs", read)
+
+    heads = RemoteHeads(open_store(store.path, environ=os.environ))
+
+    assert list(heads.find_thread(THREAD, Oid("1" * 40))) == []
+    assert read.call_count <= 1
 
 
 @pytest.fixture

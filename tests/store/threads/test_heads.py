@@ -22,9 +22,8 @@ from uwf_git.store.threads.heads import (
     find_head,
     get_head,
     list_threads,
-    resolve_thread,
 )
-from uwf_git.store.threads.naming import ShortIds, describe_threads
+from uwf_git.store.threads.naming import ShortIds, describe_threads, resolve_thread
 
 ONE, OTHER = Oid("1" * 40), Oid("2" * 40)
 

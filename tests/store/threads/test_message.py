@@ -21,7 +21,7 @@ from uwf_git.model.thread import (
 )
 from uwf_git.store.objects.commit import BadMessage, encode_json
 from uwf_git.store.store import Store
-from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
+from uwf_git.store.threads.history import build_thread_message, parse_now, parse_thread_message
 from uwf_git.store.threads.watch import Line, RefWatch, Tips, hold_journal
 
 RECORD = TransitionRecord(

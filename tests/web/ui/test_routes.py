@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import pytest
-from commands.flows import finish, plays, split_checks
+from commands.flows import CHECKS, finish, plays, split_checks
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
 from web.allowed import HOSTILE_SIGNS, Parsed
@@ -16,9 +16,11 @@ from uwf_git.commands.background import Driver, DriverRequest
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import AnswerRefused
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.errors import UwfError
+from uwf_git.errors import Refused, UwfError
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
+from uwf_git.store.threads.local_files import ThreadBusy
 from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
@@ -258,6 +260,55 @@ def test_a_drive_waits_for_usage_limits(
     thread = world.begun()
     assert ask("POST", f"/api/threads/{thread}/run", {})["driver"] == {"pid": 1, "log": "log"}
     assert told == [True]
+
+
+def test_a_branch_goes_on_with_its_whole_thread(
+    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = split_checks(world, f"{CHECKS}agentOverrides: {{reviewer: human, tester: human}}\n")
+    told: list[str] = []
+
+    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
+        told.append(request.thread)
+        if world.snapshot(split.children[1]).record.status == "waiting":
+            raise Refused("a branch waits for a person", code="driver-ended")
+        return Driver(split.tip.record.workflow, split.thread, 1, "log")
+
+    monkeypatch.setattr(background, "start_driver", start_driver)
+    for child in split.children:
+        world.step(child)
+
+    def answer(child: ThreadId) -> Any:
+        question = ask("GET", f"/api/threads/{child}/question")["question"]
+        body = {"question": question, "meta": {}, "go": True}
+        replied = ask("POST", f"/api/threads/{child}/answer", body)
+        assert world.snapshot(child).record.status == "completed"
+        return replied["driver"], replied["refused"]
+
+    assert [answer(child) for child in split.children] == [
+        (None, None),
+        ({"pid": 1, "log": "log"}, None),
+    ]
+    assert told == [split.thread] * 2
+
+
+def test_a_branch_goes_on_alone_beside_one_that_has_a_driver(
+    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = split_checks(world)
+    told: list[str] = []
+
+    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
+        told.append(request.thread)
+        if request.thread == split.thread:
+            raise ThreadBusy(split.children[1], {})
+        return Driver(split.tip.record.workflow, split.thread, 1, "log")
+
+    monkeypatch.setattr(background, "start_driver", start_driver)
+    branch = split.children[0]
+
+    assert ask("POST", f"/api/threads/{branch}/run", {})["driver"] == {"pid": 1, "log": "log"}
+    assert told == [split.thread, branch]
 
 
 def test_a_click_never_trusts(ask: Ask, world: World) -> None:

@@ -45,10 +45,11 @@ def test_driver_that_is_refused_is_told_beside_what_was_recorded(
     assert reply.status == 200
     assert reply.json["driver"] is None
     assert "a command that is not trusted here: nobody" in reply.json["refused"]["message"]
-    assert f"uwf thread step {thread} --trust" in reply.json["refused"]["hint"]
+    advised = f"uwf --repo {shared_world.store.path} thread step {thread} --trust"
+    assert advised in reply.json["refused"]["hint"]
     refused = server.ask("POST", f"/api/threads/{thread}/run")
     assert refused.status == 422
-    assert "uwf thread step" in refused.json["error"]["hint"]
+    assert advised in refused.json["error"]["hint"]
     assert not marker.exists()
 
 

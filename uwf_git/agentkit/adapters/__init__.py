@@ -1,1 +1,1 @@
-"""One file per console script: each turns a program, a model or a person into an agent."""
+"""Console scripts: each turns a program, a model or a person into an agent."""

@@ -33,14 +33,15 @@ from uwf_git.plan.project_files import (
     resolve_inside,
 )
 from uwf_git.store.durable import find_user_file
-from uwf_git.store.git.fenced import (
+from uwf_git.store.git.program import (
     Kept,
+    ProgramFailed,
+    Ran,
     find_place,
     list_changed_inside,
     read_settings,
     run_fenced,
 )
-from uwf_git.store.git.program import ProgramFailed, Ran
 from uwf_git.store.threads.local_files import SETTINGS
 
 _HELP = """\

@@ -1,26 +1,25 @@
-"""uwf-claude: Claude Code plays a role.
-
-Only its record `result` is the verdict. Its subtype is "success" even when the endpoint failed
-(``is_error`` says so), its exit status is 0 when it was interrupted, and a success may lack the
-object that was requested.
-"""
+"""Claude Code and Qwen Code, whose records are alike, play roles."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from uwf_git.agentkit.ladder import add_guide
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
+    PROVIDER_VARIABLES,
     SERVER,
     adapter_main,
     find_object_schema,
     find_store_pattern,
     mcp_servers_json,
     option,
+    write_file,
 )
 from uwf_git.agentkit.records import (
     find,
+    find_first,
     find_last,
     find_last_text,
     read_result,
@@ -28,9 +27,16 @@ from uwf_git.agentkit.records import (
     read_usage,
 )
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
+from uwf_git.model.thread import add_usage
 from uwf_git.plan.hooks import list_words_of_turn
 
-_ABOUT = """\
+# uwf-claude: Claude Code plays a role.
+#
+# Only its record `result` is the verdict. Its subtype is "success" even when the endpoint failed
+# (``is_error`` says so), its exit status is 0 when it was interrupted, and a success may lack the
+# object that was requested.
+
+_CLAUDE_ABOUT = """\
 Play roles with Claude Code (`claude -p`), in the thread's work directory.
 
 What it may do (--permission); nothing is asked, since no person is there to answer:
@@ -52,24 +58,24 @@ _RETRIES = "2"
 # One argument holds 128 KiB on Linux.
 _LONGEST_SCHEMA = 100_000
 
-_LOGIN = "start `claude` once to log in, or set ANTHROPIC_API_KEY"
-_NO_SESSION = "No conversation found|--resume requires a valid session"
+_CLAUDE_LOGIN = "start `claude` once to log in, or set ANTHROPIC_API_KEY"
+_CLAUDE_NO_SESSION = "No conversation found|--resume requires a valid session"
 _ROOT = "root/sudo"
 
-_SUBTYPES: dict[str, tuple[FailureKind, str]] = {
+_CLAUDE_SUBTYPES: dict[str, tuple[FailureKind, str]] = {
     "error_max_turns": ("no-result", "its turns were used up (--max-turns)"),
     "error_max_budget_usd": ("no-result", "its budget was used up (--max-budget-usd)"),
     "error_max_structured_output_retries": ("bad-output", "its fields never fitted the schema"),
 }
 
 
-def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
+def build_claude(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
     argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
     argv += ["--permission-mode", settings.get("permission") or "acceptEdits"]
     argv += option("--model", settings.get("model"))
     argv += option("--resume", question.session)
-    schema = _build_schema(question)
+    schema = _build_claude_schema(question)
     argv += option("--json-schema", schema)
     servers = mcp_servers_json(question, alwaysLoad=True)
     argv += option("--mcp-config", servers)
@@ -85,14 +91,14 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
 
-def read(ended: EndedProgram) -> Report:
+def read_claude(ended: EndedProgram) -> Report:
     records = ended.read_records()
     result = find_last(records, "result")
     trace = tuple(read_trace(records, result, without="StructuredOutput"))
     if result is None:
         answer = AdapterAnswer(text=find_last_text(records), trace=trace)
         if _ROOT.encode() in ended.run.stderr:
-            words = ended.explain_no_record("claude", login=_LOGIN).message
+            words = ended.explain_no_record("claude", login=_CLAUDE_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
             raise AskFailed("refused-permission", words, hint=hint, partial=answer)
         return Report(answer, has_end=False)
@@ -101,20 +107,20 @@ def read(ended: EndedProgram) -> Report:
         text=text,
         structured=meta,
         session=find(result, str, "session_id"),
-        usage=_read_usage(result),
+        usage=_read_claude_usage(result),
         trace=trace,
     )
     if result.get("is_error") is False and result.get("subtype") == "success":
         return Report(answer, is_refused=bool(find(result, list, "permission_denials")))
-    return _read_failure(result, records, answer)
+    return _read_claude_failure(result, records, answer)
 
 
-def _build_schema(question: AdapterQuestion) -> str | None:
+def _build_claude_schema(question: AdapterQuestion) -> str | None:
     schema = json.dumps(find_object_schema(question))
     return schema if schema != "null" and len(schema) <= _LONGEST_SCHEMA else None
 
 
-def _read_usage(result: Mapping[str, Any]) -> dict[str, Any]:
+def _read_claude_usage(result: Mapping[str, Any]) -> dict[str, Any]:
     """Read the usage: the tokens of this question; the cost is the whole session's."""
     usage = read_usage(
         result,
@@ -131,11 +137,11 @@ def _read_usage(result: Mapping[str, Any]) -> dict[str, Any]:
     return usage | ({"inputTokens": sum(told)} if told else {})
 
 
-def _read_failure(
+def _read_claude_failure(
     result: Mapping[str, Any], records: list[dict[str, Any]], answer: AdapterAnswer
 ) -> Report:
     errors = [each for each in find(result, list, "errors") or [] if isinstance(each, str)]
-    kind, meaning = _SUBTYPES.get(find(result, str, "subtype") or "", (None, ""))
+    kind, meaning = _CLAUDE_SUBTYPES.get(find(result, str, "subtype") or "", (None, ""))
     if kind is not None:
         told = f": {errors[0]}" if errors else ""
         raise AskFailed(kind, f"claude stopped: {meaning}{told}", partial=answer)
@@ -151,26 +157,135 @@ def _read_failure(
     )
 
 
-_VARIABLES = (
+_CLAUDE_ENVIRON = (
     "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
     "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
 )  # fmt: skip
 
-ADAPTER = CommandAdapter(
+CLAUDE = CommandAdapter(
     name="claude",
-    build=build,
-    read=read,
+    build=build_claude,
+    read=read_claude,
     tell=lambda record: read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=_VARIABLES,
+    environ=_CLAUDE_ENVIRON,
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
-    login=_LOGIN,
-    lost_session=_NO_SESSION,
+    login=_CLAUDE_LOGIN,
+    lost_session=_CLAUDE_NO_SESSION,
     # Its cost is the whole session's.
     anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)
+claude_main = adapter_main(CLAUDE, about=_CLAUDE_ABOUT, keys=CLAUDE.keys)
+
+
+# uwf-qwen: Qwen Code plays a role.
+#
+# Only its record ``result`` is the verdict; a run that used up its budget, or was stopped, has
+# none.
+# Its tokens are those of the whole session, its turns are not.
+# Everything is permitted by default: no mode confines files to the work directory (tried with
+# 0.24.4: `auto-edit` writes anywhere), and all but `yolo` offer no commands when there is no person
+# to ask. Its sandbox is one of its settings (`tools.executionSandbox`).
+
+_QWEN_ABOUT = """\
+Play roles with Qwen Code (`qwen`), in the thread's work directory. It needs Node 22, and a model:
+its own settings, or OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL with --args '--auth-type
+openai'.
+
+What it may do (--permission); nothing is asked, since no person is there to answer:
+  yolo        everything that you may do, or what its sandbox lets it, if its settings
+              have one. The default.
+  auto-edit   read and edit files, anywhere; it is offered no commands
+  default     read only; plan and auto as well
+"""
+
+_PLAIN_TEXT = "plain text instead of calling the structured_output tool"
+_BUDGET_STATUS = 55
+
+
+def build_qwen(question: AdapterQuestion, folder: str) -> ProgramCall:
+    settings, prompt = question.settings, question.prompt
+    argv = ["qwen", "--output-format", "stream-json"]
+    argv += ["--approval-mode", settings.get("permission") or "yolo"]
+    argv += option("--model", settings.get("model"))
+    argv += option("--resume", question.session)
+    schema = find_object_schema(question)
+    if schema is not None:
+        argv += ["--json-schema", f"@{write_file(folder, 'schema.json', json.dumps(schema))}"]
+        prompt = add_guide(prompt)
+    config = mcp_servers_json(question, alwaysLoadTools=True)
+    argv += option("--mcp-config", config)
+    environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
+    return ProgramCall((*argv, *split_args(settings)), prompt, environ)
+
+
+def read_qwen(ended: EndedProgram) -> Report:
+    records = ended.read_records()
+    result = find_last(records, "result")
+    session, asked = find_first(records, "session_id"), ended.question
+    # Of the whole session, with its background agents; but its turns are counted anew.
+    usage = read_usage(
+        result or {},
+        inputTokens="usage.input_tokens",
+        outputTokens="usage.output_tokens",
+        cachedInputTokens="usage.cache_read_input_tokens",
+        turns="num_turns",
+    )
+    answer = AdapterAnswer(
+        text=find_last_text(records),
+        session=session,
+        usage=usage or _add_up(records, asked.spent if session == asked.session else {}),
+        trace=tuple(read_trace(records, result, without="structured_output")),
+    )
+    if result is None and ended.run.exit_code == _BUDGET_STATUS:
+        lines = ended.run.stderr.decode(errors="replace").strip().splitlines()
+        message = f"qwen used up its budget: {lines[-1]:.200}" if lines else "qwen ran too long"
+        raise AskFailed("no-result", message, partial=answer)
+    if result is None:
+        return Report(answer, has_end=False)
+    words = find(result, str, "error", "message") or ""
+    is_fine = result.get("is_error") is False and not ended.run.exit_code
+    if not is_fine and not (_PLAIN_TEXT in words and answer.text.strip()):
+        return Report(answer, error=words)
+    text, meta = read_result(result, "structured_result", records, asked)
+    answer = replace(answer, text=text, structured=meta)
+    is_refused = bool(find(result, list, "permission_denials"))
+    return Report(answer, is_refused=is_refused, any_status=True)
+
+
+def _add_up(records: list[dict[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the usage of single messages to what was *spent*, for a run that reports no usage."""
+    told = [found for each in records if (found := find(each, dict, "message", "usage"))]
+    tokens = {"inputTokens": "input_tokens", "outputTokens": "output_tokens"}
+    usage = {name: spent.get(name, 0) for name in tokens}
+    for each in told:
+        usage = add_usage(usage, read_usage(each, **tokens))
+    return {**usage, "turns": len(told)} if told else {}
+
+
+# Named one by one: it sets many others for its children, which must not reach a nested qwen.
+_QWEN_ENVIRON = (
+    "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
+    "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
+    *PROVIDER_VARIABLES,
+)  # fmt: skip
+
+QWEN = CommandAdapter(
+    name="qwen",
+    build=build_qwen,
+    read=read_qwen,
+    tell=lambda record: read_trace([record], None, without="structured_output"),
+    schema_way="its own --json-schema",
+    takes_mcp=True,
+    environ=_QWEN_ENVIRON,
+    install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
+    login="run qwen and use its /auth, or set OPENAI_API_KEY",
+    lost_session="No saved session found",
+    anew=("turns",),
+)
+
+qwen_main = adapter_main(QWEN, about=_QWEN_ABOUT, keys=QWEN.keys)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
+from uwf_git.agentkit.llm.messages import StrictSchema, derive_strict, restore
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
 from uwf_git.agentkit.programs.playing import (
     adapter_main,
@@ -18,7 +19,6 @@ from uwf_git.agentkit.programs.playing import (
     write_file,
 )
 from uwf_git.agentkit.records import find, find_last, parse_last, read_usage, tool_event
-from uwf_git.agentkit.strict_schema import StrictSchema, derive_strict, restore
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, split_args
 from uwf_git.plan.hooks import list_words_of_turn
 

@@ -9,6 +9,7 @@ Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -366,9 +367,6 @@ class LiveRecords:
 def _own_folder(step_dir: str | None, name: str) -> Iterator[str]:
     """Make a folder for one question; within the step's folder it is kept for debugging."""
     if step_dir is None:
-        # Needed only by an agent that is run by hand; it costs some milliseconds.
-        import tempfile  # noqa: PLC0415
-
         with tempfile.TemporaryDirectory(prefix=f"uwf-{name}-") as folder:
             yield folder
         return

@@ -32,6 +32,7 @@ from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import AgentContext, Step
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import add_usage
+from uwf_git.store.durable import find_user_file
 
 # The files that decide which commands run: the store, the user's trust and the user's git config.
 #
@@ -42,8 +43,6 @@ _SPECIAL = re.compile(r"[^\w./-]")
 
 
 def list_deciding_files(environ: Mapping[str, str]) -> list[str]:
-    from uwf_git.store.durable import find_user_file  # noqa: PLC0415 (part of the store)
-
     git_dir, home = environ.get("UWF_REPO"), environ.get("HOME")
     found: list[str] = []
     if git_dir:

@@ -14,12 +14,14 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
 from uwf_git.cli.session import (
+    find_installed,
     installed_version,
     wants_stderr_colour,
     with_typed_store,
@@ -69,8 +71,6 @@ def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failur
 
 def _of_click(error: click.ClickException) -> Failure:
     if isinstance(error, click.NoSuchOption) and error.possibilities:
-        from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
-
         # The dashes, which all options have, make none alike.
         near = get_close_matches(error.option_name[2:], [each[2:] for each in error.possibilities])
         possible = [f"--{each}" for each in near]
@@ -221,11 +221,18 @@ _MEANT: Mapping[str, Mapping[str, Sequence[str]]] = {
 _THREAD_ID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{1,25}", re.IGNORECASE)
 
 
-def find_meant(group: str, given: str) -> Sequence[str]:
-    """Return the whole commands that *given* may mean in *group*, such as ``uwf thread``."""
+def find_meant(
+    group: str, given: str, *, names: Sequence[str], nested: Sequence[str]
+) -> Sequence[str]:
+    """Return the whole commands that *given* may mean in *group*, such as ``uwf thread``.
+
+    *names* are those that the group has, *nested* those of its groups that are *given*.
+    """
     if group == "uwf thread" and _THREAD_ID.fullmatch(given):
         return (f"uwf thread show {given}",)
-    return _MEANT.get(group, {}).get(given.lower(), ())
+    near = get_close_matches(given.lower(), names, n=3, cutoff=0.6)
+    found = _MEANT.get(group, {}).get(given.lower())
+    return found or [f"{group} {name}" for name in (*nested, *near)]
 
 
 # Crash logs: the trace of a bug, in a file that the user can send.
@@ -283,16 +290,11 @@ def _write_new(directory: Path, name: str, content: bytes) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415 (30 ms)
-
     yield "uwf", installed_version()
     yield "python", sys.version.replace("\n", " ")
     yield "platform", platform.platform()
-    try:
-        needed = requires("uwf") or []
-    except PackageNotFoundError:
-        needed = []
-    for requirement in needed:
+    found = find_installed("uwf")
+    for requirement in (found and found.requires) or ():
         if ";" not in requirement:
             # PEP 508: a name ends where its bounds begin.
             name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]

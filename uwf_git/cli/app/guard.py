@@ -5,8 +5,10 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 
 from uwf_git.cli.session import ReaderGone, hold_standard_streams
+from uwf_git.errors import Failure
 
 READER_GONE = 141
 """What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""
@@ -26,9 +28,14 @@ def run_guarded(
     except ReaderGone:
         return READER_GONE
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)
-        # They import click, which not every program here has loaded.
-        from uwf_git.cli.app.failure import describe_failure, tell  # noqa: PLC0415 (see above)
-
-        failure = describe_failure(error, environ)
-        tell(failure, as_json=as_json(), environ=environ)
+        failures = load_failures()
+        failure: Failure = failures.describe_failure(error, environ)
+        failures.tell(failure, as_json=as_json(), environ=environ)
         return failure.exit_status
+
+
+def load_failures() -> ModuleType:
+    """Return `failure.py`, which imports click, and which few commands need."""
+    from uwf_git.cli.app import failure  # noqa: PLC0415 (10 ms)
+
+    return failure

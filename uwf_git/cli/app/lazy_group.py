@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from uwf_git.cli.app.guard import run_guarded
+from uwf_git.cli.app.guard import load_failures, run_guarded
 from uwf_git.cli.session import (
     FORMAT_VARIABLE,
     FORMATS,
@@ -429,12 +429,7 @@ class LazyGroup(click.Group):
         return [(name, entry) for name, entry in self.table.items() if not entry.hidden]
 
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
-        from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
-
-        from uwf_git.cli.app.failure import find_meant  # noqa: PLC0415 (as above)
-
         names = [name for name, _entry in self._shown()]
-        near = get_close_matches(given.lower(), names, n=3, cutoff=0.6)
         # People first type `uwf step` for `uwf thread step`.
         nested = [
             f"{name} {given}"
@@ -442,7 +437,8 @@ class LazyGroup(click.Group):
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
         group = ctx.command_path
-        nearest = find_meant(group, given) or [f"{group} {name}" for name in nested + near]
+        find_meant = load_failures().find_meant
+        nearest: Sequence[str] = find_meant(group, given, names=names, nested=nested)
         meant = " or ".join(f"`{name}`" for name in nearest)
         there = f"`{group} --help` lists what there is"
         raise BadUsage(

@@ -1,4 +1,4 @@
-"""Parameters of verbs besides plain words: files, standard input, prompts."""
+"""Parameters of verbs besides plain words: files, standard input, prompts, agents, limits, JSON."""
 
 import json
 import math
@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.limits import LIMITS, find_limit_problem
+from uwf_git.model.node import NotCanonical
 from uwf_git.model.text import parse_duration_ms
 
 # Parameters of verbs besides plain words: files, standard input, prompts, JSON.
@@ -78,7 +80,8 @@ class Input(NamedTuple):
             raise Refused(
                 f"{self.name} is larger than {limit_bytes} bytes",
                 code="input-too-large",
-                hint="give less; large files are better named in the text than put into it",
+                hint="give less: name a large file in the text, and add to a state in parts, with "
+                "`uwf thread patch THREAD --file FILE`",
                 path=self.name,
                 limit=limit_bytes,
             )
@@ -327,3 +330,41 @@ def _no(name: str) -> str:
 
 limit_options = with_options(_read_limits, *_list_limit_options())
 """Add the argument ``limits: dict[str, Any]`` to a verb: the typed limits; None removes one."""
+
+
+# JSON in arguments and files, read strictly: what no node can hold is an error, as is bad syntax.
+
+
+def not_json(name: str, problem: str) -> BadUsage:
+    """Say that the input is not JSON."""
+    return BadUsage(
+        f"{name} is not JSON: {problem}",
+        code="not-json",
+        hint="strings and keys need double quotes; in a shell, put the JSON in single quotes, or "
+        "give `-` and the JSON on standard input",
+        source=name,
+        problem=problem,
+    )
+
+
+def read_json_argument(text: str, name: str) -> Any:
+    """Read an argument as JSON; `-` reads standard input. *name* is for errors."""
+    if text == "-":
+        return read_json_input(Input("-"))
+    return parse_json_text(text_argument(text, name), name)
+
+
+def read_json_input(source: Input) -> Any:
+    """Read a file, or standard input, as JSON."""
+    return parse_json_text(source.read_text(), source.name)
+
+
+def parse_json_text(text: str, name: str) -> Any:
+    """Read *text* as JSON; *name* is for errors."""
+    try:
+        return parse_strict_json(text)
+    except BadJson as error:
+        # It is JSON, of a value that no node holds, which has an error of its own.
+        if isinstance(error.__cause__, NotCanonical):
+            raise error.__cause__ from None
+        raise not_json(name, error.problem) from None

@@ -18,7 +18,7 @@ from uwf_git.cli.session import Session
 from uwf_git.model.text import cut, one_line
 
 if TYPE_CHECKING:
-    from uwf_git.commands.inspect.list import Candidate
+    from uwf_git.store.store import Store
 
 # Completion of the names that only the store knows: threads, workflows, roles, remotes.
 #
@@ -42,54 +42,54 @@ _LOOKING = {
 }  # fmt: skip
 
 
-def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
-    """Return them with a short line each: it may be an agent's, and goes to a terminal."""
+def _offer(what: str, store: "Store", incomplete: str, **how: Any) -> "list[CompletionItem]":
+    """Return the names with a short line each: it may be an agent's, and goes to a terminal."""
+    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (60 ms, and only a shell asks)
+        Candidate,
+        offer_remotes,
+        offer_roles,
+        offer_threads,
+        offer_workflows,
+    )
+
+    offers: dict[str, Callable[..., Iterable[Candidate]]] = {
+        "remotes": offer_remotes,
+        "roles": offer_roles,
+        "threads": offer_threads,
+        "workflows": offer_workflows,
+    }
     most = _LONGEST_MEANING
-    told = ((each.word, cut(one_line(each.meaning[: 4 * most]), most)) for each in candidates)
-    return [CompletionItem(word, help=meaning) for word, meaning in told]
+    found = (
+        (each.word, each.meaning[: 4 * most]) for each in offers[what](store, incomplete, **how)
+    )
+    return [CompletionItem(word, help=cut(one_line(meaning), most)) for word, meaning in found]
 
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    from uwf_git.commands.inspect.list import offer_threads  # noqa: PLC0415 (the store: 60 ms)
-
     verb = ctx.info_name or ""
-    return _items(
-        offer_threads(
-            ctx.obj.open_store(),
-            incomplete,
-            statuses=_STATUSES.get(verb, frozenset()),
-            archived=verb in _LOOKING,
-        )
-    )
+    how = {"statuses": _STATUSES.get(verb, frozenset()), "archived": verb in _LOOKING}
+    return _offer("threads", ctx.obj.open_store(), incomplete, **how)
 
 
 def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    from uwf_git.commands.inspect.list import offer_workflows  # noqa: PLC0415 (see above)
-
-    session = ctx.obj
-    store = session.open_store(create=True)
+    store = ctx.obj.open_store(create=True)
     # Those that uwf brings have no history, and cannot be removed.
     shipped = "workflow" in [each.name for each in ctx.command.params]
-    found = _items(offer_workflows(store, incomplete, cwd=session.cwd, with_shipped=shipped))
+    found = _offer("workflows", store, incomplete, cwd=ctx.obj.cwd, with_shipped=shipped)
     # A workflow may be a file too.
     return found or [CompletionItem(incomplete, type="file")]
 
 
 def _roles(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    from uwf_git.commands.inspect.list import offer_roles  # noqa: PLC0415 (see above)
-
     chosen: dict[str, Any] = {name: ctx.params.get(name) for name in ("thread", "workflow")}
     if any(each.name == "thread" for each in ctx.command.params):
         # An option whose value is still to be typed keeps click from reading the arguments.
         chosen["thread"] = chosen["thread"] or next(iter(ctx.args), None)
-    session = ctx.obj
-    return _items(offer_roles(session.open_store(), incomplete, cwd=session.cwd, **chosen))
+    return _offer("roles", ctx.obj.open_store(), incomplete, cwd=ctx.obj.cwd, **chosen)
 
 
 def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    from uwf_git.commands.inspect.list import offer_remotes  # noqa: PLC0415 (see above)
-
-    return _items(offer_remotes(ctx.obj.open_store(), incomplete))
+    return _offer("remotes", ctx.obj.open_store(), incomplete)
 
 
 def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

@@ -41,6 +41,10 @@ from uwf_git.model.text import (
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import ShortIds, read_short_ids
 
+with suppress(ImportError):
+    # Not on every system.
+    import termios
+
 Forward = Callable[[bytes], None]
 
 # A reply's text counts as printed if the end of it is in the end of the log.
@@ -260,8 +264,6 @@ class FullScreen:
 
     def enter(self) -> None:
         """Take the terminal."""
-        import termios  # noqa: PLC0415 (not on every system)
-
         self._lines = ()
         with suppress(termios.error, OSError, ValueError):
             self._modes = termios.tcgetattr(sys.stdout.fileno())
@@ -272,8 +274,6 @@ class FullScreen:
 
     def leave(self) -> None:
         """Give it back, as far as it is there."""
-        import termios  # noqa: PLC0415 (see above)
-
         with suppress(ReaderGone, OutputFailed):
             write_stdout(_LEAVE)
         if self._modes is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from uwf_git.agents.terminal import choose_pager, run_pager
 from uwf_git.cli.session import ReaderGone, Session, stdout_is_utf8, write_stdout
 from uwf_git.engine.picture.draw import DEFAULT_WIDTH, FORMS, draw
 from uwf_git.engine.picture.plan import Subject
@@ -26,8 +27,6 @@ def paged(session: Session, store: Store) -> Iterator[Session]:
     if not session.is_screen:
         yield session
         return
-    from uwf_git.agents.terminal import choose_pager, run_pager  # noqa: PLC0415 (only at a terminal)
-
     # Not what the store's own config says: an agent may have written it.
     command = choose_pager(session.environ, store.user_config.get("core.pager"))
     if command is None:
@@ -106,7 +105,8 @@ def print_picture(
 def write_file(path: str, content: bytes) -> None:
     """Write *content* to *path*, whole or not at all."""
     try:
-        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        old = os.stat(path) if os.path.exists(path) else None
+        if old is not None and not stat.S_ISREG(old.st_mode):
             # A pipe or a device cannot be replaced, and a folder is an error.
             with open(path, "wb") as file:
                 file.write(content)
@@ -114,7 +114,8 @@ def write_file(path: str, content: bytes) -> None:
         # A link stays a link; a missing folder is not made.
         real = os.path.realpath(path)
         os.stat(os.path.dirname(real))
-        replace_file(real, content)
+        # Who may read it was chosen before.
+        replace_file(real, content, like=old)
     except OSError as error:
         raise Refused(
             f"{path} cannot be written: {error.strerror or error}",

@@ -21,6 +21,7 @@ from uwf_git.cli.session import (
     write_stdout,
 )
 from uwf_git.model.text import UNITS_S, one_line, render_time, visible_block, visible_line
+from uwf_git.model.yaml_render import render_yaml
 
 # Times as people tell them: how long ago, or the day and the hour where this machine is.
 
@@ -298,12 +299,9 @@ def note(message: str) -> None:
 def _render(
     session: Session, document: Any, text: Callable[[Any], str] | None, *, wide: bool
 ) -> str:
-    # Each format's module is imported only where that format is requested.
     if session.output_format == "json":
         return render_json(document, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())
     if session.output_format == "yaml":
-        from uwf_git.model.yaml_render import render_yaml  # noqa: PLC0415 (see above)
-
         return render_yaml(document)
     if text is not None:
         told = text(document)
@@ -390,9 +388,7 @@ def display_width(text: str) -> int:
     """Count the columns that *text* takes; it must hold no control characters."""
     if text.isascii():
         return len(text)
-    from wcwidth import width  # noqa: PLC0415 (start-up: most output is ASCII)
-
-    return width(text)
+    return _wide()[0](text)
 
 
 def shorten(text: str, width: int, *, end: str = _ELLIPSIS) -> str:
@@ -413,9 +409,13 @@ def _characters(text: str) -> Iterator[str]:
     """Return the characters as people count them: with combining marks, a joined emoji as one."""
     if text.isascii():
         return iter(text)
-    from wcwidth import iter_graphemes  # noqa: PLC0415 (start-up: most output is ASCII)
+    return _wide()[1](text)
 
-    return iter_graphemes(text)
+
+def _wide() -> tuple[Callable[[str], int], Callable[[str], Iterator[str]]]:
+    from wcwidth import iter_graphemes, width  # noqa: PLC0415 (start-up: most output is ASCII)
+
+    return width, iter_graphemes
 
 
 # Counts of rows, events and lines, as in `--limit`; a number that is too large means all.

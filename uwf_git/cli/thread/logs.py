@@ -30,7 +30,7 @@ from uwf_git.commands.start import find_fork_point
 from uwf_git.errors import BadUsage
 from uwf_git.model.event_folds import describe_files
 from uwf_git.model.text import visible_block, visible_line, without_colours
-from uwf_git.store.threads.heads import resolve_head, resolve_thread
+from uwf_git.store.threads.naming import resolve_head, resolve_thread
 
 # `uwf thread logs`.
 

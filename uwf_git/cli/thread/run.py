@@ -37,7 +37,7 @@ from uwf_git.commands.inspect.list import count_branches, is_stuck, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.limits import CLAIM, add_branches
+from uwf_git.commands.turn.flow import CLAIM, add_branches
 from uwf_git.commands.turn.next_move import Steered
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
@@ -382,8 +382,8 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
     ready and not being driven or stepped. An agent whose engine was killed is a process at work,
     and so is whatever works on a branch of the thread.
     The result has a row for each thread, in the order in which they stopped; after a timeout, only
-    for the threads that stopped. The row of a split thread counts its branches by status, and tells
-    what holds it up (`heldBy`).
+    for the threads that stopped. The row of a split thread counts its branches by status. What
+    holds a thread up, such as a limit, is in `heldBy`.
     """
     rows: list[AtRest] = []
     store = session.open_store()

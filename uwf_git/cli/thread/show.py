@@ -20,7 +20,7 @@ from uwf_git.cli.output.screen import (
 )
 from uwf_git.cli.session import Session, with_typed_store
 from uwf_git.commands.inspect.show import Stop, count_failed_by_role, find_stop, view_thread
-from uwf_git.commands.turn.limits import add_branches
+from uwf_git.commands.turn.flow import add_branches
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_folds import count_attempts, describe_files
@@ -32,6 +32,7 @@ _LONGEST_VALUE = 100
 _LONGEST_STATUS = 300  # at its end is when the agent at work last said something
 _LONGEST_QUESTION = 4_000
 _MOST_OBJECTS = 10
+_MOST_FIELDS = 30
 # Of longer threads no failed tries are counted.
 _MOST_COMMITS = 1_000
 _HELD = {
@@ -236,7 +237,8 @@ def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str
         lines.append(f"{'branch':10}{told}")
     lines += describe_work(document)
     for held in document.get("heldBy", []):
-        if held["thread"] == document["thread"] and held["status"] == "ready":
+        is_told = held["status"] == "ready" or "branches" not in document
+        if held["thread"] == document["thread"] and is_told:
             # The advice tells it.
             continue
         what = _HELD.get(held["status"], held["status"])
@@ -360,8 +362,10 @@ def _question(question: dict[str, Any]) -> list[str]:
 
 
 def _meta(meta: Any) -> list[str]:
-    fields = meta.items() if isinstance(meta, dict) else [("meta", meta)]
-    return [line for name, value in fields for line in _field(name, value)]
+    fields = list(meta.items()) if isinstance(meta, dict) else [("meta", meta)]
+    lines = [line for name, value in fields[:_MOST_FIELDS] for line in _field(name, value)]
+    more = len(fields) - _MOST_FIELDS
+    return [*lines, f"   … and {more} more; --format json shows all"] if more > 0 else lines
 
 
 def _field(name: str, value: Any) -> Iterator[str]:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from uwf_git.cli.app.follow_up import note_next
-from uwf_git.cli.app.json_argument import not_json, read_json_argument
 from uwf_git.cli.app.parameters import (
     PROMPT_OPTIONS,
     agents_option,
     limit_options,
     no_prompt,
+    not_json,
+    read_json_argument,
     read_prompt,
     reason_option,
     with_options,
@@ -23,7 +24,7 @@ from uwf_git.cli.workflow import note_local
 from uwf_git.commands.control.files import fork_with_files
 from uwf_git.commands.remove import Removal, Removed, plan_removals, remove_thread
 from uwf_git.commands.start import ForkRequest, Started, StartRequest, fork_thread, start_thread
-from uwf_git.commands.turn.limits import read_spending
+from uwf_git.commands.turn.flow import read_spending
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
@@ -52,7 +53,9 @@ start_options = with_options(
     click.argument("workflow"),
     *PROMPT_OPTIONS,
     click.option(
-        "--state", metavar="JSON", help="Members of the state that the thread begins with."
+        "--state",
+        metavar="JSON",
+        help="Members of the state that the thread begins with; `-` is standard input.",
     ),
     agents_option("The agent of a role, or of every role; may be repeated."),
     click.option(

@@ -8,12 +8,13 @@ import click
 from uwf_git.agents.command_line import BadReply, parse_reply
 from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
 from uwf_git.cli.app.follow_up import describe_result, note_next, view_result
-from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
     hint_option,
     message_option,
+    read_json_argument,
+    read_json_input,
     reason_option,
     text_argument,
 )
@@ -133,7 +134,8 @@ def _read(text: str | None, file: Input | None) -> Any:
     "uwf thread pause 01J7K9M2 --now -m 'it edits the wrong files'",
     exits={
         1: "the thread is not active, or is paused already",
-        4: "its agent was stopped, but the process that ran it does not end",
+        4: "it is paused, but its agent cannot be ended from here, or the process that ran its "
+        "agent does not end",
     },
 )
 @click.argument("thread")

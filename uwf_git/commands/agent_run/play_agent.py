@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from uwf_git.agents.command_line import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
+    MAX_LOGGED_BYTES,
     REPLY_FIELDS,
     AgentReply,
     AgentRequest,
@@ -48,6 +49,7 @@ from uwf_git.commands.agent_run.run_checks import (
     agent_environ,
     cut_to_lines,
     describe_end,
+    find_key_names,
     find_timeout_s,
     mask_played,
     mask_run,
@@ -67,10 +69,18 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.limits import record_env, tell_cut_short
-from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
+from uwf_git.commands.turn.flow import record_env, tell_cut_short
+from uwf_git.commands.turn.turn import (
+    Played,
+    Player,
+    StepFiles,
+    Turn,
+    find_output_path,
+    find_reply_problem,
+    refuse_answer,
+)
 from uwf_git.debug_log import debug
-from uwf_git.engine.masking import mask_bytes
+from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict
 from uwf_git.model.text import HINT_PREFIX, find_error_line, first_line
 from uwf_git.store.store import watch_config
@@ -159,14 +169,16 @@ def read_reply(report: Report, stdout: bytes, protocol: Protocol) -> AgentReply:
 _ENDED = b"it has left its report and stays open; it is ended, and that is its answer\n"
 
 
-def with_end(turn: Turn, listener: Listener, environ: Mapping[str, str]) -> Listener:
+def with_end(
+    turn: Turn, listener: Listener, environ: Mapping[str, str], keys: Collection[str]
+) -> Listener:
     """Return *listener* so that an agent that has left its meta is ended once it may be."""
 
     def is_done() -> bool:
         if turn.run_dir.read("report"):
             # A dead engine was about to end it.
             return True
-        if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, environ))):
+        if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, environ, keys))):
             return False
         if listener.on_stderr is not None:
             listener.on_stderr(_ENDED)
@@ -200,13 +212,18 @@ def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
     """Return the answer of an agent that was ended for its *report*, whatever its end."""
     if run.outcome == "interrupted":
         # Ctrl-C came while it was being ended.
-        error = {"kind": "interrupted", "message": "it was interrupted"}
-        return Played(None, run.started_ms, run.duration_ms, error=error, is_kept=True)
+        return _leave_in_run(run)
     reply = read_reply(report, run.stdout, turn.agent.payload.get("protocol", "positional"))
     # An agent of the kit tells what it has spent as a failed agent does.
     spent = reply.usage or read_step_dir(turn.run_dir.step_dir).usage
     reply = reply._replace(usage=dict(spent) if spent else None)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+
+
+def _leave_in_run(run: AgentRun) -> Played:
+    """Return that Ctrl-C ended the turn, whose answer is kept for the next step."""
+    error = {"kind": "interrupted", "message": "it was interrupted"}
+    return Played(None, run.started_ms, run.duration_ms, error=error, is_kept=True)
 
 
 # Wait for an agent whose engine was killed, with the same limits, Ctrl-C and listener.
@@ -272,9 +289,9 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
 
 
 def _is_over_limit(run: RunDir) -> bool:
-    for name in (STDOUT, STDERR):
+    for name, most in ((STDOUT, DEFAULT_MAX_OUTPUT_BYTES), (STDERR, MAX_LOGGED_BYTES)):
         with suppress(FileNotFoundError):
-            if os.stat(os.path.join(run.path, name)).st_size > DEFAULT_MAX_OUTPUT_BYTES:
+            if os.stat(os.path.join(run.path, name)).st_size > most:
                 return True
     return False
 
@@ -304,10 +321,10 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
 
     *listener* receives the output with keys masked, as it is recorded.
     """
-    environ = agent_environ(turn)
+    environ, keys = agent_environ(turn), find_key_names(turn)
     try:
-        with masked_listener(listener, environ) as masked:
-            run = _run_or_take_up(turn, with_end(turn, masked, environ))
+        with masked_listener(listener, environ, keys) as masked:
+            run = _run_or_take_up(turn, with_end(turn, masked, environ, keys), keys)
         run = run._replace(stderr=cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, NotStarted) as error:
         return Played(
@@ -317,21 +334,22 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
             error={"kind": error.code, "message": error.message},
             hint=error.hint,
         )
-    secrets = read_secrets(turn.run_dir, environ)
+    secrets = read_secrets(turn.run_dir, environ, keys)
     played = _read_run(run, turn, secrets)
+    left = read_step_dir(turn.run_dir.step_dir)
     played = played._replace(
-        left=read_step_dir(turn.run_dir.step_dir),
+        left=left._replace(usage=left.usage or played.left.usage),
         env=_read_env(turn),
         left_running=run.left_running,
     )
     return mask_played(_explain(turn, run, played), secrets)
 
 
-def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
+def _write_env(turn: Turn, environment: Mapping[str, str], keys: Collection[str]) -> None:
     """Write what recording the run needs of the environment: another engine may record it."""
-    write_fingerprints(turn.run_dir, environment)
+    write_fingerprints(turn.run_dir, find_secrets(environment, keys))
     if turn.keep.env:
-        turn.run_dir.write("env", json.dumps(record_env(environment, turn.keep.env)))
+        turn.run_dir.write("env", json.dumps(record_env(environment, turn.keep.env, keys)))
 
 
 def _read_env(turn: Turn) -> dict[str, str] | None:
@@ -341,7 +359,7 @@ def _read_env(turn: Turn) -> dict[str, str] | None:
     return None
 
 
-def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
+def _run_or_take_up(turn: Turn, listener: Listener, keys: Collection[str]) -> AgentRun:
     run = turn.run_dir
     while True:
         # The agent holds this lock while it lives; None means that an orphaned one does.
@@ -354,7 +372,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
             if found != "alive":
                 request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
-                _write_env(turn, request.environment)
+                _write_env(turn, request.environment, keys)
                 watch_config(turn.store)
                 try:
                     return run_agent(request, listener)
@@ -445,14 +463,34 @@ def _resolve(turn: Turn, program: str, path: str) -> str:
 
 
 def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
-    protocol: Protocol = turn.agent.payload.get("protocol", "positional")
     kept = find_kept_report(turn)
     if kept is not None:
         return read_kept(mask_run(run, secrets), turn, kept)
-    if run.outcome != "exited" or run.exit_code != 0:
-        # A message may quote half of a secret, which could not be masked any more.
-        masked = mask_run(run, secrets)
-        return _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
+    is_whole, left = run.outcome == "exited", StepFiles()
+    if run.exit_code == 0 and (is_whole or run.outcome in {"interrupted", "timed-out"}):
+        played = _read_answer(run, turn, secrets)
+        if is_whole:
+            return played
+        # It was told to end, and may have handed in its answer even so.
+        if _has_answered(turn, played.reply):
+            return played if run.outcome == "timed-out" else _leave_in_run(run)
+        left = refuse_answer(played, None).left
+    # A message may quote half of a secret, which could not be masked any more.
+    masked = mask_run(run, secrets)
+    failed = _failed(masked, run.outcome, _describe_end(masked), _last_hint(masked.stderr))
+    return failed._replace(left=left)
+
+
+def _has_answered(turn: Turn, reply: AgentReply | None) -> bool:
+    """Check that a reply is no mere beginning: any text of a free role may be one."""
+    if reply is None or (reply.form == "text" and reply.rung != RUNG):
+        return False
+    return find_meta_problem(turn, reply.meta) is None
+
+
+def _read_answer(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
+    """Return what an agent that ended with status 0 has answered."""
+    protocol: Protocol = turn.agent.payload.get("protocol", "positional")
     report = find_report(turn, secrets)
     if report is not None and report.problem is None:
         reply = read_reply(report, run.stdout, protocol)
@@ -460,7 +498,8 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
     try:
         reply = _parse(turn, run.stdout, protocol)
         if report is not None and find_meta_problem(turn, reply.meta):
-            return _failed(mask_run(run, secrets), FILE, report.message, None)
+            failed = _failed(mask_run(run, secrets), FILE, report.message, None)
+            return refuse_answer(failed._replace(reply=reply), failed.error)
     except BadReply as error:
         masked = mask_run(run, secrets)
         if report is not None:

@@ -2,13 +2,16 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_OUTPUT_BYTES,
+    MAX_LOGGED_BYTES,
     AgentRequest,
     AgentRun,
     Listener,
@@ -22,8 +25,8 @@ from uwf_git.agents.command_line import (
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
 from uwf_git.agents.run_files import stop_run
 from uwf_git.commands.agent_run.runs import is_left
-from uwf_git.commands.turn.limits import tell_cut_short
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.flow import tell_cut_short
+from uwf_git.commands.turn.turn import Played, Turn, refuse_answer
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import (
     SALT_BYTES,
@@ -50,6 +53,9 @@ from uwf_git.surroundings import find_above
 # An engine that takes up another engine's run may not have that environment: it finds the secrets
 # by the fingerprints that lie beside the run.
 
+# As in `uwf-llm --key-env NAME`.
+_KEY_OPTION = re.compile(r"--key-env[= ](\w+)")
+
 # Fewer characters of a secret are the end of many texts, and tell nothing.
 _TELLING = 4
 
@@ -66,14 +72,21 @@ class Secrets(NamedTuple):
         return (*self.known, *find_secrets_in(b"\0".join(_walk_texts(value)), self.others))
 
 
-def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
-    secrets = find_secrets(environ)
+def find_key_names(turn: Turn) -> frozenset[str]:
+    """Return the variables that adapters read keys from by a setting (``keyEnv``), of any name."""
+    settings = turn.store.config.values.items()
+    named = (values for name, values in settings if name.replace("-", "").endswith(".keyenv"))
+    typed = (value for name, value in agent_environ(turn).items() if name.endswith("_KEY_ENV"))
+    return frozenset(chain(*named, typed, _KEY_OPTION.findall(turn.agent.payload["command"])))
+
+
+def write_fingerprints(run: RunDir, secrets: Sequence[str]) -> None:
     if secrets:
         run.write("prints", format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
 
 
-def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
-    known = find_secrets(environ)
+def read_secrets(run: RunDir, environ: Mapping[str, str], also: Collection[str] = ()) -> Secrets:
+    known = find_secrets(environ, also)
     document = run.read("prints")
     try:
         others = parse_fingerprints(document).without(known) if document else None
@@ -145,9 +158,11 @@ def _walk_texts(value: Any) -> Iterator[bytes]:
 
 
 @contextmanager
-def masked_listener(listener: Listener, environ: Mapping[str, str]) -> Iterator[Listener]:
+def masked_listener(
+    listener: Listener, environ: Mapping[str, str], also: Collection[str] = ()
+) -> Iterator[Listener]:
     """Yield a listener that passes output to *listener* with every key in *environ* masked."""
-    secrets = find_secrets(environ)
+    secrets = find_secrets(environ, also)
     if not secrets:
         yield listener
         return
@@ -221,7 +236,9 @@ def describe_end(run: AgentRun, who: str) -> str | None:
     if run.outcome == "timed-out":
         return f"{who} exceeded its time limit and was stopped after {run.duration_ms / 1000:.1f} s"
     if run.outcome == "too-much-output":
-        return f"{who} printed more than {DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB and was stopped"
+        most = f"{DEFAULT_MAX_OUTPUT_BYTES // 2**20} MiB"
+        logged = f"logged more than {MAX_LOGGED_BYTES // 2**30} GiB"
+        return f"{who} printed more than {most}, or {logged}, and was stopped"
     if run.outcome == "interrupted":
         return f"{who} was interrupted"
     if run.outcome == "lost" or run.exit_code is None:
@@ -281,9 +298,9 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
     document = {"role": turn.role, "meta": played.reply.meta, "content": played.reply.content}
     content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     replace_file(_reply_path(turn), content + b"\n", durable=False)
-    environ = agent_environ(turn)
-    secrets = read_secrets(turn.run_dir, environ)
-    with masked_listener(listener, environ) as masked:
+    environ, keys = agent_environ(turn), find_key_names(turn)
+    secrets = read_secrets(turn.run_dir, environ, keys)
+    with masked_listener(listener, environ, keys) as masked:
         for number, command in enumerate(turn.asked.checks):
             check = turn.run_dir.get_check(number)
             done = _run_check(turn, (check, command), masked, secrets, spent_ms=played.duration_ms)
@@ -305,19 +322,8 @@ def leave_unchecked(played: Played, why: str) -> Played:
 
 
 def _refused(played: Played, done: Played) -> Played:
-    reply = played.reply
-    if reply is None:
-        return played
-    return played._replace(
-        reply=None,
-        error=done.error,
-        hint=done.hint,
-        exit_code=done.exit_code,
-        is_stopped=done.is_stopped,
-        stdout=played.stdout or reply.content.encode(errors="replace"),
-        # What the answer has cost counts, though it is refused.
-        left=played.left._replace(usage=played.left.usage or reply.usage),
-    )
+    refused = refuse_answer(played, done.error)
+    return refused._replace(hint=done.hint, exit_code=done.exit_code, is_stopped=done.is_stopped)
 
 
 def _reply_path(turn: Turn) -> str:
@@ -331,7 +337,7 @@ def _run_check(
     run_dir, command = check
     os.makedirs(os.path.dirname(run_dir.path), exist_ok=True)
     run_dir.begin(f"{turn.role} {turn.agent.hash} {agent_name(command)}\n")
-    write_fingerprints(run_dir, agent_environ(turn))
+    write_fingerprints(run_dir, secrets.known)
     try:
         with run_dir.hold_alive() as alive:
             kept = () if alive is None else (alive,)

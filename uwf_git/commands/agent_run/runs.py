@@ -64,8 +64,7 @@ def read_state(run: RunDir) -> RunState:
 
     The caller holds the thread's lock, or knows that the engine of the run is dead.
     """
-    with run.hold_alive() as alive:
-        return read_found_state(run, is_held=alive is None)
+    return read_found_state(run, is_held=run.is_alive())
 
 
 def read_found_state(run: RunDir, *, is_held: bool) -> RunState:
@@ -88,6 +87,16 @@ def is_finished(run: RunDir) -> bool:
 def is_left(run: RunDir) -> bool:
     """Return whether another engine would find the answer of an agent in *run*."""
     return is_finished(run) or bool(run.read("report"))
+
+
+def _is_unseen(run: RunDir) -> bool:
+    """Return whether an agent whose process cannot be seen holds the lock of a run.
+
+    Another user, container or machine runs it. The caller knows that no engine is at work.
+    """
+    if find_run_start_ms(run.path) is None or find_group(run.path, run.alive) is not None:
+        return False
+    return os.path.exists(run.alive) and read_state(run) == "alive"
 
 
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
@@ -179,16 +188,19 @@ def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
     The caller prevents new steps (a pause, ``lock_stop``). An agent that called this process may
-    take it along.
+    take it along. Conflict: an agent without an engine cannot be seen from here.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     while True:
         # All of them: the thread may have moved since an agent began.
-        for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
+        runs = (*list_run_dirs(store, thread), *list_check_runs(store, thread))
+        for run in runs:
             stopped |= _stop(run, reason)
         holder = find_holder(store, thread)
         if holder is None:
+            if any(map(_is_unseen, runs)):
+                raise _agent_left_running(thread, None)
             return stopped
         pid = holder.get("pid")
         is_late = time.monotonic() >= deadline
@@ -245,7 +257,7 @@ def _agent_left_running(thread: ThreadId, group: int | None) -> Conflict:
     return Conflict(
         f"thread {thread} still has an agent at work, whose engine was killed{where}",
         code="agent-left-running",
-        hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
+        hint=f"{end_it}; the next `uwf thread step {thread}` waits for it and takes its result",
         thread=thread,
         group=None if group is None else str(group),
     )
@@ -376,7 +388,8 @@ def _read(path: str, *, most_bytes: int = _MOST_BYTES) -> LeftFile:
 # Who works on which thread of this store now, from lock files and run directories.
 #
 # A process counts by pid and start time, an agent by the lock that it holds open, so a reused pid
-# is never taken for it. Looking takes no lock that a step may want.
+# is never taken for it. Looking takes no lock that a step may want, except for a moment that of a
+# run without an engine: by the lock an agent of another user is known.
 
 
 class Running(NamedTuple):
@@ -415,7 +428,7 @@ class Running(NamedTuple):
 def find_running(store: Store, thread: ThreadId) -> Running | None:
     """Return the step, driver or orphaned agent that works on *thread*, or None."""
     holder, driver = find_holder(store, thread), find_driver(store, thread)
-    run, group = _find_agent(store, thread)
+    run, group = _find_agent(store, thread, is_led=holder is not None)
     output = None if run is None else find_last_output_ms(run.path)
     if holder is None and run is not None:
         role, agent = find_player(run)
@@ -501,13 +514,20 @@ def show_status(status: str, running: Running | None) -> str:
     return RUNNING if status == "ready" or is_over else status
 
 
-def _find_agent(store: Store, thread: ThreadId) -> tuple[RunDir | None, int | None]:
-    """Return the run and process group that are at work on *thread*, also if its engine is dead."""
+def _find_agent(
+    store: Store, thread: ThreadId, *, is_led: bool = False
+) -> tuple[RunDir | None, int | None]:
+    """Return the run and process group that are at work on *thread*, also if its engine is dead.
+
+    *is_led*: an engine lives, so an agent that cannot be seen need not be looked for.
+    """
     for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
         group = find_group(run.path, run.alive)
         # With /proc, find_group has seen that the group holds the lock.
         if group is not None and (read_process_start(os.getpid()) is not None or run.is_alive()):
             return run, group
+        if not is_led and _is_unseen(run):
+            return run, None
     return None, None
 
 

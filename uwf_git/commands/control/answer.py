@@ -9,22 +9,20 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.agent_run.runs import PlayedHere, stop_agents
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.family import walk_descendants
+from uwf_git.commands.family import check_ancestors, walk_descendants
 from uwf_git.commands.inspect.context import find_wait
 from uwf_git.commands.inspect.show import find_stop
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.ending import end_by_kill, find_range
+from uwf_git.commands.step.ending import end_by_kill, fast_forward_from_tracking, find_range
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
 from uwf_git.commands.step.step_thread import sweep_branches
 from uwf_git.commands.turn.branches import (
     ThreadNotActive,
     WrongStatus,
-    check_ancestors,
     read_active,
     resolve_or_begin,
 )
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
-from uwf_git.commands.turn.limits import check_limits, read_spending
+from uwf_git.commands.turn.flow import check_limits, read_spending
 from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.turn import (
     STORED,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import BuildCommit, build_signalled, record_built, steer_thread
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split import read_entry, read_flow
+from uwf_git.commands.step.ending import fast_forward_from_tracking
 from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import (
     Bound,
@@ -21,7 +21,7 @@ from uwf_git.commands.turn.choose_agent import (
     find_played,
     read_played,
 )
-from uwf_git.commands.turn.limits import check_asked
+from uwf_git.commands.turn.flow import check_asked
 from uwf_git.commands.turn.next_move import settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
@@ -34,7 +34,12 @@ from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
-from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
+from uwf_git.model.workflow import (
+    Workflow,
+    parse_flow_node,
+    parse_role,
+    parse_workflow,
+)
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import (
     NewCommit,

@@ -9,8 +9,9 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.run_checks import Secrets
@@ -27,31 +28,26 @@ from uwf_git.commands.start import (
 )
 from uwf_git.commands.step.ending import judge_by
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.commands.worktree.chain import Chain, find_chain
+from uwf_git.commands.worktree.chain import Chain, find_chain, find_settings, read_heads
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
-from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_rules import CONTROLS, RULES, STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
 from uwf_git.model.text import visible_line
-from uwf_git.store.git.fenced import find_common_dir
-from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.git.program import ProgramFailed, find_common_dir
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, get_head, resolve_thread
-from uwf_git.store.threads.history import (
-    Snapshot,
-    find_newest_step,
-    find_settings,
-    read_snapshot,
-    walk_history,
-)
+from uwf_git.store.threads.heads import Head, get_head
+from uwf_git.store.threads.history import Snapshot, find_newest_step, read_snapshot, walk_history
 from uwf_git.store.threads.local_files import (
+    files_heads,
     find_holder,
     find_workdir,
     lock_thread,
     workdirs_folder,
 )
+from uwf_git.store.threads.naming import resolve_thread
 
 _SHOWN, _MOST = 5, 1_000
 
@@ -86,29 +82,19 @@ def find_files(
     step that changed no file has the same commit before and after it.
     """
     head = get_head(store, resolve_thread(store, text))
+    commits = list(walk_history(store, head.commit, through_forks=True))
     chain = find_chain(store, head.thread, environ, is_reading=True, cwd=cwd)
     if chain is None:
-        raise _no_project(store, head)
+        raise _no_project(store, head, commits)
+    chain.refs = [name_work(each) for each in dict.fromkeys(at.record.thread for at in commits)]
     if step is not None and is_oid(step) and chain.has(step):
         return FilesAt(head.thread, None, step, step, chain)
-    number, before, after = _find_range(store, head, step, chain)
-    found = FilesAt(head.thread, number, before, after, chain)
-    # A pushed step may name any commit of the project.
-    if any(not chain.reaches(each) for each in {before, after}):
-        ref = f"{chain.ref}:{chain.ref}"
-        raise _no_files(
-            head.thread,
-            f"its files are not in {chain.ref} of the project {chain.worktree}",
-            f"fetch them from where they are: `git -C {shlex.quote(chain.worktree)} fetch REMOTE "
-            f"{ref}`",
-        )
-    return found
+    return _find_range(store, head, step, chain, commits)
 
 
-def _no_project(store: Store, head: Head) -> Refused:
+def _no_project(store: Store, head: Head, commits: list[Snapshot]) -> Refused:
     workdir, ref = find_workdir(store, head.thread), name_work(head.thread)
-    steps = walk_history(store, head.commit, through_forks=True)
-    if head.archived and not any(each.record.files for each in steps):
+    if head.archived and not any(each.record.files for each in commits):
         # Its work directory is forgotten then.
         problem = "none were recorded"
         hint = "files are recorded where the work directory is in a git repository"
@@ -123,10 +109,9 @@ def _no_project(store: Store, head: Head) -> Refused:
 
 
 def _find_range(
-    store: Store, head: Head, step: str | None, chain: Chain
-) -> tuple[int | None, str, str]:
+    store: Store, head: Head, step: str | None, chain: Chain, commits: list[Snapshot]
+) -> FilesAt:
     point = None if step is None else find_fork_point(store, head, step)
-    commits = list(walk_history(store, head.commit, through_forks=True))
     place = next((n for n, each in enumerate(commits) if point and each.commit == point.commit), -1)
     if point is not None and place < 0:
         # Work that was kept beside the thread.
@@ -138,22 +123,59 @@ def _find_range(
             "no step of it changed a file since they are recorded",
             f"`uwf thread show {head.thread} --full` has its steps",
         )
+    known = None
     if point is None:
-        return None, ranges[-1][0], ranges[0][1]
-    if point.record.files:
+        before, after = ranges[-1][0], ranges[0][1]
+    elif point.record.files:
         before, after = point.record.files.split("..")
     else:
-        # Who changed nothing left the files of then, which the user may have edited before.
-        made = {each.after: each.commit for each in reversed(chain.read_log())}
-        then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
-        before = after = next(then, ranges[-1][0])
-    for each in _walk_attempts(commits[place:]):
+        known = before = after = _find_unchanged(store, chain, commits, place)
+    for each in _walk_attempts(commits[place:]) if point is not None else ():
         begun, left = each.split("..")
-        if left != before:
+        if left != before and chain.git.run("diff-tree", "--quiet", left, before).status:
             # What a person changed between two attempts is no part of the step.
             break
         before = begun
-    return point.record.depth, before, after
+    # A pushed step may name any commit of the project.
+    if any(each != known and not chain.reaches(each) for each in {before, after}):
+        ref = name_work(head.thread if point is None else point.record.thread)
+        raise _no_files(
+            head.thread,
+            f"its files are not in {ref} of the project {chain.worktree}",
+            f"fetch them from where they are: `git -C {shlex.quote(chain.worktree)} fetch REMOTE "
+            f"{ref}:{ref}`",
+        )
+    return FilesAt(head.thread, None if point is None else point.record.depth, before, after, chain)
+
+
+def _find_unchanged(store: Store, chain: Chain, commits: list[Snapshot], place: int) -> str:
+    """Return the files as they were at *place*, where no turn ended that changed one."""
+    known: dict[tuple[str, str], str] = {}
+    for name in {each.record.thread for each in commits}:
+        noted = read_heads(files_heads(store, name))
+        known |= {(name, after): head for after, head in noted.items()}
+    # What a turn made comes after the HEAD that it began with.
+    known |= {(each.thread, each.after): each.commit for each in reversed(chain.read_log())}
+    # A pause leaves a turn under way, which made its files later.
+    place = next(n for n in count(place) if commits[n].record.event not in CONTROLS)
+    turns = [(at.record.thread, before.commit.oid) for at, before in pairwise(commits[place:])]
+    commit = next((known[turn] for turn in turns if turn in known), None)
+    begun = max(n for n, each in enumerate(commits) if RULES[each.record.event].may_change_files)
+    if commit is None and begun < place:
+        # As the first turn found them.
+        turn = commits[begun].record.thread, commits[place].commit.oid
+        before = (commits[begun].record.files or "").split("..")[0]
+        commit = before if chain.reaches(before) else known.get(turn)
+    if commit is None or find_commit(chain.git, commit) is None:
+        first = next(each for each in reversed(commits) if each.record.files)
+        thread = commits[0].record.thread
+        raise _no_files(
+            thread,
+            "nothing had changed by then, and how they were is not known here",
+            f"`uwf thread restore {thread} {first.commit.oid[:12]} --before` makes them as they "
+            "were before the first change",
+        )
+    return commit
 
 
 def _walk_attempts(commits: list[Snapshot]) -> Iterator[str]:
@@ -193,7 +215,7 @@ def view_files(found: FilesAt) -> dict[str, Any]:
             {"path": path, "added": _count(added), "removed": _count(removed)}
             for added, removed, path in rows
         ],
-        "leftOut": [*(() if tip is None else tip.left_out), *found.unlike],
+        "leftOut": [*dict.fromkeys([*(() if tip is None else tip.left_out), *found.unlike])],
     }
 
 
@@ -260,7 +282,7 @@ def _restore(store: Store, caller: Caller, tip: Snapshot, step: str, *, is_befor
     _check_place(store, tip, found.chain, found.chain.ref)
     told = f"files {'before' if is_before else 'after'} step {step}"
     target = found.before if is_before else found.after
-    brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
+    brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target, source=target)
     return brought._replace(step=found.step)
 
 
@@ -341,7 +363,7 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                 raise ProgramFailed("git", f"merge-tree failed: {ran.last_line}; it needs git 2.38")
             return tree
 
-        return _bring(store, caller, tip, chain, f"files of thread {winner}", merge)
+        return _bring(store, caller, tip, chain, f"files of thread {winner}", merge, source=ref)
 
 
 def _bring(
@@ -351,12 +373,19 @@ def _bring(
     chain: Chain,
     told: str,
     choose: Callable[[str], str],
+    *,
+    source: str,
 ) -> FilesAt:
-    """Record the files of now, and replace them by what *choose* returns for that commit."""
+    """Record the files of now, and replace them by what *choose* returns for that commit.
+
+    *source* is the commit that tells which files are not among them.
+    """
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
     # Check that no other thread is at work in the same work tree.
-    for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
+    folder = workdirs_folder(store)
+    # A store that was cloned has none yet.
+    for name in filter(is_thread_id, os.listdir(folder) if os.path.isdir(folder) else ()):
         other = ThreadId(name)
         is_inside = chain.surrounds(find_workdir(store, other) or "")
         if other != thread and is_inside and find_holder(store, other) is not None:
@@ -390,10 +419,15 @@ def _bring(
             path=chain.worktree,
             undo=undo,
         ) from error
+    with suppress(OSError):
+        # git removes a folder that has become empty, and the agents run in this one.
+        os.makedirs(os.path.join(chain.worktree, chain.inner), exist_ok=True)
     brought = record(f"restored the {told}")
     unlike = chain.git.ask("diff-tree", "-r", "--name-only", "-z", target, brought).split("\0")
-    left = tuple(f"{visible_line(each)}: git left it as it is" for each in unlike if each)
-    return FilesAt(thread, None, undo, brought, chain, left)
+    left = [f"{visible_line(each)}: git left it as it is" for each in unlike if each]
+    _, there = chain.read_tips(source)
+    left += () if there is None else there.left_out
+    return FilesAt(thread, None, undo, brought, chain, tuple(left))
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.push import open_connection
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
@@ -67,6 +68,8 @@ class Hub:
         self.store, self.caller, self.remote = store, caller, remote
         self._access = Access(remote_url(store, remote), store.config, caller.environ)
         self._access.check_trusted(store)
+        self.said = ""
+        """What the hub printed when claims were last moved."""
 
     def look(self) -> dict[str, Oid]:
         return list_refs_there(self._access)
@@ -89,7 +92,6 @@ class Hub:
 
     def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
         """Move claims, each from the one value to the other; return those that have moved."""
-        from uwf_git.commands.remote.push import open_connection  # noqa: PLC0415 (see above)
 
         def pack(refs: dict[str, Oid]) -> Parcel:
             found = {each: refs.get(CLAIMS + each) for each in moves}
@@ -100,8 +102,9 @@ class Hub:
         blobs = hold_blobs(new for _old, new in moves.values() if new is not None)
         store = self.store._replace(objects=blobs)
         send = open_connection(store, self.caller, remote_url(store, self.remote, for_push=True))
-        statuses = send(pack, atomic=False).statuses
-        return {each for each in moves if statuses.get(CLAIMS + each, "not sent") is None}
+        report = send(pack, atomic=False)
+        self.said = report.output
+        return {each for each in moves if report.statuses.get(CLAIMS + each, "not sent") is None}
 
 
 def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
@@ -202,7 +205,13 @@ class Keeper:
                 refused += 1
                 if refused == _MOST_REFUSED:
                     url = remote_url(self._hub.store, self._hub.remote, for_push=True)
-                    raise RemoteFailed(url, f"it does not take a claim of thread {thread}")
+                    said = f": {self._hub.said}" if self._hub.said else ""
+                    raise RemoteFailed(
+                        url,
+                        f"it does not take a claim of thread {thread}{said}",
+                        hint="ask its owner to let you push to refs/claims/; without claims, two "
+                        "machines may pay for one step",
+                    )
                 continue
             refused = 0
             is_dead = thread in watch.find_dead({thread: found.value})

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple, Protocol, get_args
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import StoppedBy
-from uwf_git.commands.family import Branch, Family, list_branches
+from uwf_git.commands.family import Branch, BranchHeld, Family, check_ancestors, list_branches
 from uwf_git.commands.fleet.claims import Hub, Watch, list_claims, list_ended_claims
 from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split import find_container
 from uwf_git.commands.step.step_thread import list_leaves, sweep_held
-from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
-from uwf_git.commands.turn.limits import find_limit, find_steps_left
+from uwf_git.commands.turn.flow import find_limit, find_steps_left
 from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
@@ -34,7 +33,7 @@ from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.remotes.remotes import choose_remote, read_shared
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
@@ -44,6 +43,7 @@ from uwf_git.store.threads.history import (
     read_snapshot,
     walk_trunks,
 )
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.trust import agent_text, find_meant_files
 
 # What of a hub can go on: found from the refs and commits that a store has, after a fetch.
@@ -75,25 +75,23 @@ class Runnable(NamedTuple):
 
 
 def find_runnable(
-    store: Store, head: Head, *, now_ms: int, job: Job, trusts: bool, waits: bool
+    store: Store, head: Head, request: "FleetRequest", *, now_ms: int
 ) -> Runnable | None:
-    """Return how the thread at *head* can go on; None if it cannot now.
-
-    *trusts*: its own commands may run wherever the thread does. *waits*: also at the end of a usage
-    limit.
-    """
+    """Return how the thread at *head* can go on; None if it cannot now."""
     snapshot = read_snapshot(store, head.commit)
     status = snapshot.record.status
     standing: Standing = (head.commit,)
     if status == "split":
         branches = list_branches(store, snapshot)
         standing += tuple(None if each.head is None else each.head.commit for each in branches)
-        if not _may_settle(store, snapshot, branches):
+        if not _has_winner(snapshot, branches) and not all(
+            _is_at_rest(store, each) for each in branches
+        ):
             return None
     elif status == "waiting":
         waiting = snapshot.get_present().waiting
         until = None if waiting is None else waiting.until
-        if until is None or not waits or until > now_ms:
+        if until is None or not request.wait or until > now_ms:
             return None
     elif status != "ready":
         return None
@@ -104,7 +102,7 @@ def find_runnable(
         return None
     standing += tuple(each.commit.oid for each in around)
     role = _find_role(snapshot)
-    allowed, refused = _judge_commands(store, snapshot, job, trusts=trusts)
+    allowed, refused = _judge_commands(store, snapshot, request)
     found = Runnable(
         head.thread,
         standing,
@@ -124,10 +122,6 @@ def _find_role(snapshot: Snapshot) -> str | None:
     return None if turn.splits or turn.role == END else turn.role
 
 
-def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
-    return _has_winner(tip, branches) or all(_is_at_rest(store, each) for each in branches)
-
-
 def _has_winner(tip: Snapshot, branches: list[Branch]) -> bool:
     found = tip.get_present().split
     policy = {} if found is None else find_container(tip, found.at).policy
@@ -144,9 +138,10 @@ def _is_at_rest(store: Store, branch: Branch) -> bool:
 
 
 def _judge_commands(
-    store: Store, snapshot: Snapshot, job: Job, *, trusts: bool
+    store: Store, snapshot: Snapshot, request: "FleetRequest"
 ) -> tuple[set[str], dict[str, str]]:
     """Return the commands that may run, and by role why one may not."""
+    job = request.job
     allowed: set[str] = set()
     refused: dict[str, str] = {}
     named = snapshot.record.workflow_name
@@ -154,7 +149,9 @@ def _judge_commands(
         for payload in payloads:
             if find_meant_files(payload, None) is None and not (job.workdir or job.project):
                 refused[role] = f"{payload['command']} is a relative path, and of no --project"
-            elif trusts or may_run(store, payload, workflow=named, workdir=job.workdir or None):
+            elif request.trust or may_run(
+                store, payload, workflow=named, workdir=job.workdir or None
+            ):
                 allowed.add(agent_text(payload))
             else:
                 refused[role] = (
@@ -225,6 +222,8 @@ class FleetRequest(NamedTuple):
     """How many are submitted at once."""
 
     trust: bool = False
+    """The commands of a thread may run wherever the thread does."""
+
     wait: bool = False
     """Go on after usage limits."""
 
@@ -398,8 +397,10 @@ class _Driver:
             will_go_on = True
             if self._has_room(found):
                 self._submit(found, dead)
-        if not will_go_on:
-            self._drop_ended_claims(refs)
+        if not will_go_on and (ended := list_ended_claims(refs)):
+            # A dead machine has left them on threads that have ended since.
+            with suppress(RemoteFailed):
+                self._hub.swap({each: (oid, None) for each, oid in ended.items()})
         return will_go_on or self._waits(heads)
 
     def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
@@ -415,26 +416,13 @@ class _Driver:
                     self._given_up.append(future)
                 del self._pending[future]
 
-    def _drop_ended_claims(self, refs: Mapping[str, Oid]) -> None:
-        """Remove the claims that a dead machine has left on threads that have ended since."""
-        ended = list_ended_claims(refs)
-        if ended:
-            with suppress(RemoteFailed):
-                self._hub.swap({each: (oid, None) for each, oid in ended.items()})
-
     def _find_new(self, head: Head) -> Runnable | None:
         """Return how a thread can go on that is not under way, and that does not rest."""
         found = None
         with self._guarded(head.thread):
             try:
-                found = find_runnable(
-                    self._store,
-                    head,
-                    now_ms=self._caller.now_ms(),
-                    job=self._request.job,
-                    trusts=self._request.trust,
-                    waits=self._request.wait,
-                )
+                now_ms = self._caller.now_ms()
+                found = find_runnable(self._store, head, self._request, now_ms=now_ms)
             except BranchHeld as held:
                 # Who gave up the thread around may not have had this branch.
                 sweep_held(self._store, self._caller, held)

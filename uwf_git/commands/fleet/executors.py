@@ -121,18 +121,9 @@ _CONNECT_S = 10
 
 def open_dask(address: str) -> AbstractContextManager["DaskExecutor"]:
     """Connect to the scheduler at *address*; certificates come from Dask's configuration."""
+    distributed = _load_dask()
     try:
-        from distributed import Client  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise Refused(
-            "Dask is not installed here",
-            code="extra-missing",
-            hint="`pip install 'uwf[dask]'`, on every machine",
-            extra="dask",
-        ) from error
-    try:
-        connect: Any = Client
-        client = connect(address, timeout=_CONNECT_S, set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, TypeError, ValueError) as error:
         # TypeError: Dask's configuration names no certificates.
         raise Refused(
@@ -208,6 +199,17 @@ class DaskExecutor:
 
 
 def _run_there(function: Callable[[Job], Done], job: Job) -> tuple[Done, str]:
-    from distributed import get_worker  # noqa: PLC0415 (an extra)
+    return function(job), _load_dask().get_worker().address
 
-    return function(job), get_worker().address
+
+def _load_dask() -> Any:
+    try:
+        import distributed  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise Refused(
+            "Dask is not installed here",
+            code="extra-missing",
+            hint="`pip install 'uwf[dask]'`, on every machine",
+            extra="dask",
+        ) from error
+    return distributed

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ
+from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ, find_key_names
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.family import list_present_descendants
@@ -63,15 +63,9 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store, create_store
-from uwf_git.store.threads.heads import (
-    ACTIVE,
-    ARCHIVE,
-    find_head,
-    get_head,
-    parse_thread_id,
-    resolve_thread,
-)
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head
 from uwf_git.store.threads.history import find_tip, read_snapshot, walk_trunks
+from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #
@@ -271,18 +265,6 @@ class Share(NamedTuple):
     project: Project | None = None
 
 
-def _claim_lost(thread: ThreadId, remote: str, *, kept: ThreadId | None) -> Conflict:
-    what = f"; what was done here is kept as {kept}" if kept else ""
-    return Conflict(
-        f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
-        code="claim-lost",
-        hint=f"`uwf fetch {remote} {thread}` shows where it stands there",
-        thread=thread,
-        remote=remote,
-        kept=kept,
-    )
-
-
 @contextmanager
 def hold_shared_drive(
     store: Store, caller: Caller, request: DriveRequest, *, share: Share, watcher: Watcher
@@ -397,10 +379,19 @@ class SharedDrive:
         """
         # First: a loss that comes now is to interrupt what goes on.
         self.cancelled.clear()
-        kept = self._follow().get(self._thread)
-        head = find_head(self._store, self._thread)
+        thread, remote = self._thread, self._remote
+        kept = self._follow().get(thread)
+        head = find_head(self._store, thread)
         if kept or head is None or head.archived or self._held.is_lost.is_set():
-            raise _claim_lost(self._thread, self._remote, kept=kept)
+            what = f"; what was done here is kept as {kept}" if kept else ""
+            raise Conflict(
+                f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
+                code="claim-lost",
+                hint=f"`uwf fetch {remote} {thread}` shows where it stands there",
+                thread=thread,
+                remote=remote,
+                kept=kept,
+            )
 
     def attend(self, play: Player) -> Player:
         """Return a player that pushes before a turn and looks at the hub after the turn."""
@@ -410,7 +401,7 @@ class SharedDrive:
             if turn.thread == self._thread:
                 self._keys.clear()
             else:
-                self._keys.append(find_secrets(agent_environ(turn)))
+                self._keys.append(find_secrets(agent_environ(turn), find_key_names(turn)))
             self.push()
             played = play(turn)
             with suppress(UwfError):

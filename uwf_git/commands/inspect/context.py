@@ -17,7 +17,7 @@ from uwf_git.commands.turn.turn import (
     read_input_files,
 )
 from uwf_git.engine.form import list_questions
-from uwf_git.engine.lazy_list import LazyList
+from uwf_git.engine.moderator import LazyList
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
@@ -29,7 +29,6 @@ from uwf_git.model.text import CHECK, find_last_output, first_line
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Role, Workflow
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.history import (
     Snapshot,
     get_role,
@@ -39,6 +38,7 @@ from uwf_git.store.threads.history import (
     walk_history,
 )
 from uwf_git.store.threads.local_files import RunDir, find_workdir, get_run_dir, has_runs
+from uwf_git.store.threads.naming import resolve_head
 
 # The question of a thread that waits for a person: its document, and its first line for lists.
 #

@@ -13,11 +13,12 @@ from uwf_git.commands.inspect.show import (
     ShownThread,
     read_moment,
     show_thread,
+    view_files,
     view_steps,
     view_thread,
 )
 from uwf_git.commands.split import Container, find_container, label_branch, read_entry
-from uwf_git.commands.turn.limits import add_branches
+from uwf_git.commands.turn.flow import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan
@@ -32,7 +33,7 @@ from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, Split
 from uwf_git.model.workflow import END, START, Graph
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head, resolve_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_newest_step,
@@ -41,6 +42,7 @@ from uwf_git.store.threads.history import (
     read_snapshot,
     walk_history,
 )
+from uwf_git.store.threads.naming import resolve_head
 
 # Every step of a thread, and inside a join the steps of the branches that it joined.
 
@@ -52,7 +54,7 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
     taken = list(story.count_failed(history))[::-1]
     failed = {each.record.node: count for each, count in taken}
     named = {each.record.node: each.record.files for each, _ in taken if each.record.files}
-    files = story.view_files_of(store, tip.record.thread, list(named.values())) if named else {}
+    files = view_files(store, tip.record.thread, list(named.values())) if named else {}
     joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):

@@ -5,30 +5,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from heapq import merge
 from itertools import groupby, islice, takewhile
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.family import Branch, list_branches
-from uwf_git.commands.inspect.show import view_failure
+from uwf_git.commands.inspect.show import find_work, load_context, view_failure
 from uwf_git.commands.split import Container, find_container, label_branch
-from uwf_git.commands.turn.limits import find_limit
-from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.commands.turn.flow import find_limit
+from uwf_git.commands.turn.next_move import find_join_problem, find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.names import Oid, ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, STATUSES, TASK_WORDS, TransitionRecord
 from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    ACTIVE,
-    find_head,
-    get_head,
-    list_threads,
-    parse_thread_id,
-    resolve_head,
-    resolve_thread,
-)
+from uwf_git.store.threads.heads import ACTIVE, find_head, get_head, list_threads
 from uwf_git.store.threads.history import Snapshot, find_tip, read_snapshot, walk_trunks
 from uwf_git.store.threads.local_files import RUNNING, find_driver, find_holder, may_be_active
+from uwf_git.store.threads.naming import parse_thread_id, resolve_head, resolve_thread
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.
 #
@@ -109,9 +103,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
         return record.status
     if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
         return RUNNING
-    from uwf_git.commands.agent_run.runs import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few get here)
-
-    return show_status(record.status, find_running(store, thread))
+    return find_work(store, thread, record.status)[0]
 
 
 def view_branches(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
@@ -205,7 +197,6 @@ def _find_conflicts(
     """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
     if tip.get_present().split is None:
         return
-    from uwf_git.commands.turn.branches import find_join_problem  # noqa: PLC0415 (few threads split)
 
     split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
     below = (read_snapshot(store, get_head(store, each).commit) for each in split)
@@ -334,11 +325,16 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     rows = (view_thread_row(store, None, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
-    from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)
-
+    find = _load_find()
     # One that was removed, or cannot be read, is known.
-    with suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
-        find_workflow(store, text, cwd=cwd)
+    with suppress(find.WorkflowRemoved, find.BadLocalWorkflow, StoreDamaged):
+        find.find_workflow(store, text, cwd=cwd)
+
+
+def _load_find() -> ModuleType:
+    from uwf_git.commands.workflow import find  # noqa: PLC0415 (few lists look for a workflow)
+
+    return find
 
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
@@ -404,6 +400,10 @@ def view_thread_row(
     }
 
 
+def find_divergence(store: Store, thread: ThreadId, here: Oid) -> dict[str, Any]:
+    return view_divergence(RemoteHeads(store), thread, here)
+
+
 def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str, Any]:
     """Return the remotes from which *thread*, at *here*, has diverged."""
     found = [each._asdict() for each in heads.find_thread(thread, here)]
@@ -412,14 +412,12 @@ def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str
 
 def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     """Return the role that a thread waits for, and the first line of the question to a person."""
-    from uwf_git.commands.inspect.context import first_question_line  # noqa: PLC0415 (few threads wait)
-
     present = snapshot.get_present()
     if present.waiting is None:
         return {}
     waiting = present.waiting._asdict()
     view = {"waiting": {name: each for name, each in waiting.items() if each is not None}}
-    question = first_question_line(snapshot, present)
+    question = load_context().first_question_line(snapshot, present)
     return view if question is None else view | {"question": question}
 
 
@@ -479,9 +477,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
-        from uwf_git.commands.agent_run.runs import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-
-        running = find_running(store, snapshot.record.thread)
+        _status, running = find_work(store, snapshot.record.thread, RUNNING)
         return said if running is None or running.role is None else f"{running.role} at work"
     if "question" in row:
         role, asked = row["waiting"]["role"], row["question"]
@@ -522,9 +518,8 @@ def offer_workflows(
     store: Store, typed: str, *, cwd: str, with_shipped: bool = False
 ) -> list[Candidate]:
     """Return the workflows whose names begin with *typed*: the project's, then the registered."""
-    from uwf_git.commands.workflow.find import list_all_workflows, list_workflows  # noqa: PLC0415 (few ask for them)
-
-    list_rows = list_all_workflows if with_shipped else list_workflows
+    find = _load_find()
+    list_rows = find.list_all_workflows if with_shipped else find.list_workflows
     return [
         Candidate(row["name"], row.get("description") or row.get("error", ""))
         for row in list_rows(store, cwd=cwd)
@@ -536,15 +531,13 @@ def offer_roles(
     store: Store, typed: str, *, cwd: str, thread: str | None = None, workflow: str | None = None
 ) -> list[Candidate]:
     """Return the roles that begin with *typed*: of a thread, of a workflow, or else of all."""
-    from uwf_git.commands.workflow.find import find_workflow, list_workflows  # noqa: PLC0415 (few ask for them)
-
     if thread is not None:
         workflow = read_snapshot(store, resolve_head(store, thread).commit).record.workflow
     if workflow is not None:
-        found = find_workflow(store, workflow, cwd=cwd).workflow
+        found = _load_find().find_workflow(store, workflow, cwd=cwd).workflow
         owned = [(role, found.name) for role in found.roles]
     else:
-        rows = list_workflows(store, cwd=cwd)
+        rows = _load_find().list_workflows(store, cwd=cwd)
         owned = [(role, row["name"]) for row in rows for role in row.get("roles", ())]
     owners: dict[str, list[str]] = {}
     for role, owner in owned:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from typing import NamedTuple
 
-from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
+from uwf_git.agents.command_line import MAX_LOGGED_BYTES
 from uwf_git.agents.files import OutputFile, open_left_file
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.run_checks import Secrets, read_secrets
@@ -24,7 +24,7 @@ from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import without_colours
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
+from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
 from uwf_git.store.threads.local_files import (
     RunDir,
@@ -34,6 +34,7 @@ from uwf_git.store.threads.local_files import (
     list_possibly_active,
     log_path,
 )
+from uwf_git.store.threads.naming import resolve_thread
 
 # Read a file that another process appends to, without blocking.
 #
@@ -276,7 +277,7 @@ def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str
 def read_last_log_line(run: RunDir, environ: Mapping[str, str]) -> str | None:
     for each in (*reversed(run.list_checks()), run):
         with suppress(OSError), closing(open_left_file(os.path.join(each.path, STDERR))) as file:
-            size = min(file.size(), DEFAULT_MAX_OUTPUT_BYTES)
+            size = file.size()
             start = max(0, size - LAST_BYTES - 1)
             line = LastLine(read_secrets(each, environ))
             line.add(file.read(start, size - start))
@@ -304,7 +305,7 @@ class _Tail:
     def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
         # An agent that writes more is stopped; one without an engine may go on without end.
-        most_bytes = None if source.startswith(DRIVER) else DEFAULT_MAX_OUTPUT_BYTES
+        most_bytes = None if source.startswith(DRIVER) else MAX_LOGGED_BYTES
         self._file = GrowingFile(path, most_bytes=most_bytes)
         self._secrets = secrets
         self._lines = LogLines(secrets)

@@ -36,7 +36,7 @@ from uwf_git.commands.inspect.list import (
 )
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
 from uwf_git.commands.inspect.story import Mask, make_mask, mask_json
-from uwf_git.commands.turn.limits import add_branches
+from uwf_git.commands.turn.flow import add_branches
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.limits import find_cost
 from uwf_git.model.names import Oid, ThreadId, is_thread_id, read_time_ms

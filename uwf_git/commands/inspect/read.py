@@ -25,7 +25,7 @@ from uwf_git.model.text import cut, first_line, render_duration, render_time
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.heads import Head, get_head
 from uwf_git.store.threads.history import (
     Snapshot,
     check_type,
@@ -34,6 +34,7 @@ from uwf_git.store.threads.history import (
     read_trunk,
     walk_history,
 )
+from uwf_git.store.threads.naming import resolve_thread
 
 # Text search in JSON values: patterns, places, one-line excerpts that are masked before cut.
 
@@ -186,11 +187,12 @@ def _render_entry(entry: Entry, when: str) -> ThreadEntry:
     facts = (when, inline_text(entry["by"]))
     if entry["event"] == "split":
         return ThreadEntry(title=entry["title"], facts=facts[:1])
-    return ThreadEntry(entry["title"], facts, entry.get("changes"), _get_text(entry, "note"))
+    changes, note = _get_value(entry, "changes"), _get_text(entry, "note")
+    return ThreadEntry(entry["title"], facts, changes, note)
 
 
 def _render_step(entry: Entry, when: str) -> ThreadEntry:
-    meta = None if entry["meta"] is None else entry["meta"]["value"]
+    meta = _get_value(entry, "meta")
     content = _place_content(_get_text(entry, "content"))
     if entry["event"] == "join":
         facts: tuple[str, ...] = (when, f"`{entry['node']}`")
@@ -229,6 +231,11 @@ def _render_attempt(entry: Entry, when: str) -> ThreadEntry:
             f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()
         ),
     )
+
+
+def _get_value(entry: Entry, name: str) -> Any:
+    excerpt = entry.get(name)
+    return None if excerpt is None else excerpt["value"]
 
 
 def _get_text(entry: Entry, name: str) -> str:

@@ -5,17 +5,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.family import find_number
 from uwf_git.commands.split import find_node, name_work
 from uwf_git.commands.turn import next_move
-from uwf_git.commands.turn.flow import FlowPlace, fill_template
-from uwf_git.commands.turn.limits import find_work_retries, read_spending
+from uwf_git.commands.turn.flow import FlowPlace, fill_template, find_work_retries, read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.flow_state import describe_rejection, find_suggestion, list_issues
-from uwf_git.engine.lazy_list import LazyList, lazy_list
+from uwf_git.engine.moderator import LazyList, lazy_list
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP, find_reference
 from uwf_git.model.limits import list_used
@@ -25,7 +25,7 @@ from uwf_git.model.text import find_outputs
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, resolve_head
+from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.history import (
     Snapshot,
     StepChain,
@@ -38,6 +38,7 @@ from uwf_git.store.threads.history import (
     walk_history,
 )
 from uwf_git.store.threads.local_files import RUNNING, find_workdir, may_be_active
+from uwf_git.store.threads.naming import resolve_head
 
 # Step views: step and attempt nodes as documents.
 #
@@ -206,7 +207,7 @@ def view_thread(
 def read_moment(store: Store, head: Head) -> Moment:
     """Read the commit of *head*; if nothing works on its thread, no other object and no lock."""
     snapshot = read_snapshot(store, head.commit)
-    return Moment(snapshot, *_find_work(store, head.thread, snapshot.record.status))
+    return Moment(snapshot, *find_work(store, head.thread, snapshot.record.status))
 
 
 def view_moment(
@@ -258,36 +259,37 @@ def view_moment(
         "said": snapshot.subject,
     }
     if store.has_remotes:
-        from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-        from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
-
-        document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
+        document |= _load_list().find_divergence(store, thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
-        problem = move.problem if record.status == "ready" else None
-        document |= _view_family(store, snapshot, present, problem)
-    if full:
-        from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form)
-
-        document["steps"] = graph.view_all_steps(store, snapshot)
-        graph.add_steps(store, document.get("branches", []))
-    else:
-        document["step"] = _view_newest_step(store, snapshot, newest)
-    document |= _view_given_up(snapshot, newest)
+        document |= _view_family(store, snapshot, present, move)
+    document |= _view_steps(store, snapshot, newest, document.get("branches", []), full=full)
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
     return ShownThread(document, snapshot, move)
 
 
-def _view_given_up(snapshot: Snapshot, newest: Node) -> dict[str, Any]:
-    """Return the branches that the newest step, if it joined any, goes on without."""
-    meta = newest.payload.get("meta")
-    if isinstance(meta, dict) and "branches" in meta:
-        from uwf_git.commands.inspect.graph import view_given_up  # noqa: PLC0415 (only joins)
+def _view_steps(
+    store: Store, snapshot: Snapshot, newest: Node, branches: list[dict[str, Any]], *, full: bool
+) -> dict[str, Any]:
+    """Return the newest step, or all, and the branches that a join as the newest goes on without.
 
+    *branches* get their steps as well.
+    """
+    meta = newest.payload.get("meta")
+    is_join = isinstance(meta, dict) and "branches" in meta
+    view: dict[str, Any] = {} if full else {"step": _view_newest_step(store, snapshot, newest)}
+    if not (full or is_join):
+        return view
+    from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form, and joins)
+
+    if full:
+        view["steps"] = graph.view_all_steps(store, snapshot)
+        graph.add_steps(store, branches)
+    if is_join:
         with suppress(StoreDamaged):
-            given_up = view_given_up(snapshot)
-            return {"givenUp": given_up} if given_up else {}
-    return {}
+            given_up = graph.view_given_up(snapshot)
+            return {**view, "givenUp": given_up} if given_up else view
+    return view
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
@@ -328,36 +330,48 @@ def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[st
     taken = snapshot if snapshot.record.event == "step" else find_newest_step(snapshot)
     files = taken.record.files
     if files is not None:
-        from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
-
-        step["files"] = view_ranges(store, snapshot.record.thread, [files])[files]
+        step["files"] = view_files(store, snapshot.record.thread, [files])[files]
     return step
 
 
+def view_files(store: Store, thread: ThreadId, named: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what is known of the files that steps changed, by their `Uwf-Files`."""
+    from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
+
+    return view_ranges(store, thread, named)
+
+
 def _view_family(
-    store: Store, snapshot: Snapshot, present: ThreadState, problem: UwfError | None
+    store: Store, snapshot: Snapshot, present: ThreadState, move: NextMove
 ) -> dict[str, Any]:
-    """Return the branches of a thread, its parent if it is a branch, and what holds it up.
-
-    *problem* is why its own next role cannot be decided.
-    """
-    if present.split is None and snapshot.record.parent_thread is None and problem is None:
+    """Return the branches of a thread, its parent if it is a branch, and what holds it up."""
+    is_alone = present.split is None and snapshot.record.parent_thread is None
+    if is_alone and not move.may_be_held(snapshot):
         return {}
-    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
-        count_rows,
-        find_held_by,
-        view_branches,
-        view_urgent,
-    )
-
-    branches = view_branches(store, snapshot)
+    rows = _load_list()
+    branches = rows.view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
-    view |= view_urgent(snapshot.record.status, count_rows(branches))
+    view |= rows.view_urgent(snapshot.record.status, rows.count_rows(branches))
     trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk
-    held = find_held_by(store, snapshot, branches, problem)
+    problem = move.problem if snapshot.record.status == "ready" else None
+    held = rows.find_held_by(store, snapshot, branches, problem)
     return {**view, "heldBy": held} if held else view
+
+
+def _load_list() -> ModuleType:
+    """Return `list.py`, which is made of this module."""
+    from uwf_git.commands.inspect import list as rows  # noqa: PLC0415 (a circle; few need it)
+
+    return rows
+
+
+def load_context() -> ModuleType:
+    """Return `context.py`, which is made of this module."""
+    from uwf_git.commands.inspect import context  # noqa: PLC0415 (a circle; few threads wait)
+
+    return context
 
 
 def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:
@@ -386,13 +400,19 @@ def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
     return {}
 
 
-def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
+def find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
+    """Return the status to show of a thread with *status*, and the agent that is at work."""
     if not may_be_active(store, thread):
         return status, None
-    from uwf_git.commands.agent_run.runs import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+    runs = _load_runs()
+    running = runs.find_running(store, thread)
+    return runs.show_status(status, running), running
 
-    running = find_running(store, thread)
-    return show_status(status, running), running
+
+def _load_runs() -> ModuleType:
+    from uwf_git.commands.agent_run import runs  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+
+    return runs
 
 
 def _view_now(
@@ -403,10 +423,9 @@ def _view_now(
     if running is not None:
         view["running"] = running.view()
     if present.waiting is not None:
-        from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
-
-        view["waiting"] = view_waiting(store, snapshot, present)
-        question = view_question(snapshot, present)
+        context = load_context()
+        view["waiting"] = context.view_waiting(store, snapshot, present)
+        question = context.view_question(snapshot, present)
         if question is not None:
             view["question"] = question
     if present.paused_from is not None:
@@ -473,13 +492,12 @@ def find_stop(
     """
     move = next_move.find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread
-    status, running = _find_work(store, thread, snapshot.record.status)
+    status, running = find_work(store, thread, snapshot.record.status)
     # A drive reports its end while it still holds the thread.
     is_at_work = status == RUNNING and not (running and running.pid == os.getpid())
     if snapshot.record.status == "split" and not is_at_work:
-        from uwf_git.commands.agent_run.runs import list_running  # noqa: PLC0415 (as above)
-
-        is_at_work = any(each.pid != os.getpid() for each in list_running(store, thread))
+        running_below = _load_runs().list_running(store, thread)
+        is_at_work = any(each.pid != os.getpid() for each in running_below)
     if is_at_work:
         wait = f"`uwf thread wait {thread}` waits until it stops"
         return Stop(move.role, Advice(wait, is_usual=True))

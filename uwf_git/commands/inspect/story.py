@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from uwf_git.commands.inspect.show import Commands, get_text
+from uwf_git.commands.inspect.show import Commands, get_text, view_files
 from uwf_git.commands.split import find_container, label_branch
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.engine.diff import diff_texts, diff_values, render_path
@@ -64,17 +64,21 @@ def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict
     return found if found["isCut"] else {"value": masked}
 
 
-def cut_text(text: str, mask: Mask, command: str, *, most: int) -> dict[str, Any]:
-    """Return the excerpt of *text*, masked, with at most its first *most* bytes of UTF-8."""
+def cut_text(
+    text: str, mask: Mask, command: str, *, most: int, is_log: bool = False
+) -> dict[str, Any]:
+    """Return the excerpt of *text*, masked: its first *most* bytes of UTF-8, of a log its last."""
     size = len(text.encode(errors="surrogatepass"))
     if size <= most:
         return {"text": mask(text), "bytes": size, "isCut": False, "command": command}
     # A key that is cut in two is found in neither half: what may be half of a key is not shown.
-    shown = mask(text[: most + _MARGIN])
-    if len(text) > most + _MARGIN:
-        shown = shown[:-_MARGIN]
-    cut = shown.encode(errors="replace")[:most].decode(errors="ignore")
-    return {"text": cut, "bytes": size, "isCut": True, "command": command}
+    near = most + _MARGIN
+    shown = mask(text[-near:] if is_log else text[:near])
+    if len(text) > near:
+        shown = shown[_MARGIN:] if is_log else shown[:-_MARGIN]
+    whole = shown.encode(errors="replace")
+    cut = (whole[-most:] if is_log else whole[:most]).decode(errors="ignore")
+    return {"text": cut, "bytes": size, "isCut": True, "isLog": is_log, "command": command}
 
 
 def place_in_git(snapshot: Snapshot, node: Node) -> str:
@@ -177,7 +181,7 @@ class StoryReader:
             yield {"event": None, "problem": problem}
         failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
         named = [each.record.files for each in story if each.record.files is not None]
-        files = view_files_of(self._store, story[0].record.thread, named) if named else {}
+        files = view_files(self._store, story[0].record.thread, named) if named else {}
         # The newest commit has all nodes of the thread: there each folder is read once.
         tip_of_nodes = story[0] if story and self._telling.is_whole else None
         taken_back = set(_find_taken_back(story))
@@ -241,7 +245,7 @@ class StoryReader:
             elif record.event == "attempt":
                 entry |= self._view_attempt(snapshot, holder)
             elif record.event in CONTROL_TITLES:
-                entry["changes"] = mask_json(_list_changes(snapshot, holder), self._mask)
+                entry["changes"] = self._view_changes(snapshot, holder)
         except UwfError as error:
             entry["problem"] = self._tell_problem(error)
         return entry
@@ -255,7 +259,9 @@ class StoryReader:
         command = f"git log -1 {snapshot.commit.oid}"
         return cut_text(snapshot.body, self._mask, command, most=ASIDE_BYTES)
 
-    def _excerpt(self, snapshot: Snapshot, ref: Any, most: int = ASIDE_BYTES) -> Any:
+    def _excerpt(
+        self, snapshot: Snapshot, ref: Any, most: int = ASIDE_BYTES, *, is_log: bool = False
+    ) -> Any:
         if self._telling.is_whole:
             return {"text": get_text(snapshot, ref)}
         name = find_reference(ref)
@@ -266,7 +272,7 @@ class StoryReader:
         except UwfError as error:
             return {"problem": self._mask(error.message)}
         command = f"git show {place_in_git(snapshot, node)}"
-        return cut_text(str(node.payload), self._mask, command, most=most)
+        return cut_text(str(node.payload), self._mask, command, most=most, is_log=is_log)
 
     def _excerpt_json(self, snapshot: Snapshot, node: Node, value: Any) -> dict[str, Any]:
         if self._telling.is_whole:
@@ -321,7 +327,7 @@ class StoryReader:
         if not self._telling.is_whole:
             view["prompt"] = self._excerpt(snapshot, payload.get("prompt"))
         if has_log:
-            view["log"] = self._excerpt(snapshot, payload.get("stderr"))
+            view["log"] = self._excerpt(snapshot, payload.get("stderr"), is_log=True)
         return view
 
     def _view_attempt(self, snapshot: Snapshot, holder: Snapshot) -> Entry:
@@ -337,6 +343,24 @@ class StoryReader:
             **self._view_work(holder, payload, attempt.timestamp, has_log=True),
             "content": self._excerpt(holder, payload.get("content")),
         }
+
+    def _view_changes(self, snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None:
+        """Return what a signal changes, by the names that people type, or None."""
+        cause = signal_of(snapshot.record)
+        if cause is None:
+            return None
+        node = get_typed(holder, cause, SIGNAL)
+        signal = node.payload
+        view: dict[str, Any] = dict(signal.get("patch", {}))
+        workflow = find_reference(signal.get("workflow"))
+        if workflow is not None:
+            view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
+        commands = Commands(holder)
+        for role, agent in signal.get("agentBinding", {}).items():
+            view[f"agent of {role}"] = commands.describe(agent)
+        limits = signal.get("limits", {})
+        view |= {name: render_limit(name, value) for name, value in limits.items()}
+        return self._excerpt_json(holder, node, view)
 
     def _compare(self, before: _Visit, visit: _Visit) -> dict[str, Any]:
         """Return what differs between two steps of a role."""
@@ -476,36 +500,12 @@ def _make_title(snapshot: Snapshot) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None:
-    """Return what a signal changes, by the names that people type, or None."""
-    cause = signal_of(snapshot.record)
-    if cause is None:
-        return None
-    signal = get_typed(holder, cause, SIGNAL).payload
-    view: dict[str, Any] = dict(signal.get("patch", {}))
-    workflow = find_reference(signal.get("workflow"))
-    if workflow is not None:
-        view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
-    commands = Commands(holder)
-    for role, agent in signal.get("agentBinding", {}).items():
-        view[f"agent of {role}"] = commands.describe(agent)
-    limits = signal.get("limits", {})
-    return view | {name: render_limit(name, value) for name, value in limits.items()}
-
-
 def _repeats_meta(meta: Any, content: str) -> bool:
     if not content.lstrip().startswith("{"):
         return False
     with suppress(ValueError, RecursionError):
         return json.loads(content) in (meta, {"meta": meta})
     return False
-
-
-def view_files_of(store: Store, thread: ThreadId, named: list[str]) -> dict[str, Entry]:
-    """Return what is known of the files that steps changed, by their `Uwf-Files`."""
-    from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
-
-    return view_ranges(store, thread, named)
 
 
 def walk_entries(entries: list[Entry]) -> Iterator[Entry]:

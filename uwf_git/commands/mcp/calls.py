@@ -20,8 +20,9 @@ from uwf_git.model.event_folds import count_steps
 from uwf_git.model.text import render_time
 from uwf_git.model.thread import ENDED
 from uwf_git.store.durable import replace_file
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import read_snapshot, walk_history
+from uwf_git.store.threads.naming import resolve_thread
 
 SUBMITTED = "submitted.json"
 
@@ -65,7 +66,7 @@ def _result_refused(problem: str) -> Refused:
 
 def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     last = arguments.get("last")
-    if last is not None and (not _is_whole(last) or last < 1):
+    if last is not None and (type(last) is not int or last < 1):
         raise bad_argument("last", "is a whole number from 1")
     store = place.open_store()
     head = get_head(store, resolve_thread(store, _thread(place, arguments)))
@@ -86,7 +87,7 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
 def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     check_given(arguments, "index")
     index: Any = arguments["index"]
-    if not _is_whole(index) or index == 0:
+    if type(index) is not int or index == 0:
         raise bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
     store = place.open_store()
     head = get_head(store, resolve_thread(store, _thread(place, arguments)))
@@ -141,10 +142,6 @@ def _thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     if not isinstance(thread, str):
         raise bad_argument("thread_id", "is not a text")
     return thread
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def parse_or_keep(value: Any) -> Any:

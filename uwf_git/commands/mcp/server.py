@@ -12,7 +12,6 @@ from uwf_git.errors import UwfError
 if TYPE_CHECKING:
     from uwf_git.store.store import Store
 
-
 # The agent that `uwf mcp` works for.
 
 
@@ -140,7 +139,8 @@ class McpServer(NamedTuple):
 
     def answer_line(self, line: bytes) -> bytes | None:
         _, reply = self.answer_body(line)
-        return None if reply is None else _write(reply)
+        # ASCII escapes: lone surrogates have no other form.
+        return None if reply is None else json.dumps(reply, default=str).encode("ascii") + b"\n"
 
     def answer_body(
         self, body: bytes, headers: Mapping[str, str] | None = None
@@ -374,11 +374,6 @@ def _error(number: Any, code: int, message: str) -> Reply:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 
-def _write(reply: Reply) -> bytes:
-    # ASCII escapes: lone surrogates have no other form.
-    return json.dumps(reply, default=str).encode("ascii") + b"\n"
-
-
 # The list of MCP tools: names, descriptions and arguments.
 #
 # calls.py, which imports the store, is imported at the first call: a client waits for the list
@@ -406,16 +401,12 @@ def describe_object(*required: str, **properties: Any) -> dict[str, Any]:
     return schema | {"additionalProperties": False}
 
 
-def _call_later(name: str) -> Callable[..., str]:
-    """Return the function *name* of calls.py, which takes its place first."""
+def _call(name: str, place: McpPlace, arguments: Mapping[str, Any]) -> str:
+    """Call the function *name* of calls.py, which takes its place first."""
+    from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)
 
-    def call(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-        from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)
-
-        answered: str = getattr(mcp_calls, name)(place, arguments)
-        return answered
-
-    return call
+    answered: str = getattr(mcp_calls, name)(place, arguments)
+    return answered
 
 
 _TOOLS = (
@@ -427,7 +418,7 @@ _TOOLS = (
             last=INTEGER
             | {"minimum": 1, "description": "The number of newest steps; 200 if not given"},
         ),
-        _call_later("read_thread"),
+        partial(_call, "read_thread"),
     ),
     McpTool(
         "read_step",
@@ -438,14 +429,14 @@ _TOOLS = (
             thread_id=_THREAD_ID,
             index=INTEGER | {"description": "1 is the first step, -1 the newest"},
         ),
-        _call_later("read_step"),
+        partial(_call, "read_step"),
     ),
     McpTool(
         "read_role",
         "Read your task as JSON: the task, your role, the JSON Schema of the fields to submit, "
         "and why an earlier attempt failed.",
         describe_object(),
-        _call_later("read_role"),
+        partial(_call, "read_role"),
     ),
     McpTool(
         "submit_result",
@@ -458,7 +449,7 @@ _TOOLS = (
             meta={"type": "object", "description": "The fields of the schema"},
             content=TEXT | {"description": "Your text, in Markdown"},
         ),
-        _call_later("submit_result"),
+        partial(_call, "submit_result"),
         is_read_only=False,
     ),
 )

@@ -67,7 +67,7 @@ from uwf_git.commands.start import (
     start_thread,
 )
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.limits import check_asked, find_limit
+from uwf_git.commands.turn.flow import check_asked, find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.limits import LIMITS
@@ -75,9 +75,10 @@ from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, find_head, get_head, resolve_thread
+from uwf_git.store.threads.heads import HeadMoved, find_head, get_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot
 from uwf_git.store.threads.local_files import ThreadBusy
+from uwf_git.store.threads.naming import resolve_thread
 
 # Programs give up on a call after 60 seconds.
 _LONGEST_WAIT_S = 50

@@ -146,6 +146,7 @@ class Fetched(NamedTuple):
         if refused:
             first = refused[0]
             problem = first.finding.message if first.finding else "it is damaged"
+            problem = problem if first.tracked else f"here, {problem}"
             return StoreDamaged(
                 f"{first.ref} of {self.remote.name} was not taken over: {problem}{more}",
                 code="refs-refused",
@@ -184,7 +185,10 @@ def refusal_hint(reconciled: Reconciled) -> str:
     """Return what to do about something that was not taken over."""
     if reconciled.tracked is None and reconciled.finding is not None:
         return reconciled.finding.hint  # the damage is here
-    return "your store is unchanged; repair it at the remote"
+    return (
+        "your store is unchanged; repair it at the remote: `UWF_REPO=. uwf verify "
+        f"{reconciled.ref}`, typed there, says what is wrong"
+    )
 
 
 def divergence_hint(reconciled: Reconciled) -> str:

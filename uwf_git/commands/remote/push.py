@@ -10,8 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.receive import BranchRules, Push, check_received
-from uwf_git.commands.ref_update import RefUpdate
+from uwf_git.commands.receive import BranchRules, Push, check_received, find_own_split
 from uwf_git.commands.remote.push_plan import (
     FELL_WITH_OTHERS,
     REF_MOVED,
@@ -31,7 +30,8 @@ from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
-from uwf_git.store.objects.commit import Needed, list_new_objects
+from uwf_git.store.git.hook_files import RefUpdate
+from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (
@@ -55,7 +55,9 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.store import Store, find_git_dir, open_store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
+from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.tidy import unite_packs
 from uwf_git.surroundings import without_local_variables
 
@@ -97,7 +99,7 @@ class Pushed(NamedTuple):
             return StoreDamaged(
                 f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote}: {why}",
                 code="push-damaged",
-                hint=f"`uwf verify {ref}` says what is missing",
+                hint=f"`uwf verify {ref}` says what is wrong, and how to go on",
                 remote=remote,
                 refs=refs,
             )
@@ -119,7 +121,7 @@ class Pushed(NamedTuple):
             refs = [each.ref for each in diverged]
             return Conflict(
                 f"{name_some(refs, most=_MOST_NAMED)}: here at {diverged[0].here}, at {remote} at "
-                f"{diverged[0].there}; neither goes on from the other",
+                f"{diverged[0].there}; no push can move it from there",
                 code="push-diverged",
                 hint=f"`uwf fetch {remote}` says what to do",
                 remote=remote,
@@ -214,7 +216,7 @@ class _Push:
             kind, _slash, name = place.partition("/")
             moves[place] = (self.seen.find(kind, name), to)
         track(self.store, self.remote, moves)
-        pushed = [change for unit in taken for change in unit.changes]
+        pushed = [change for unit in taken for change in unit.changes if change.is_sent]
         damaged, warnings = sorted(self.damaged.items()), tuple(self._warnings)
         return Pushed(self.remote, pushed, refused, left, damaged, warnings)
 
@@ -226,8 +228,11 @@ class _Push:
             nonlocal plan
             there = sort_refs(refs)[0]
             plan = plan_push(self.store.objects, self.here, there, seen=self.seen)
-            units = [each for each in plan.units if not self._is_given_up(each)]
-            plan = PushPlan(self._bind(units, there), plan.left)
+            units = [each for each in plan.units if self._is_sound(each.name, each.tip)]
+            units = [each for each in units if not self._is_given_up(each)]
+            early = [each for each in units if self._is_early(each, there)]
+            units = [each for each in units if each not in early]
+            plan = PushPlan(self._bind(units, there), [*plan.left, *map(_overtaken, early)])
             lost = [each for each in plan.left if each.standing == "damaged"]
             self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
             return self._collect(single_units(plan.units), refs)
@@ -235,13 +240,53 @@ class _Push:
         report = self._connection(pack, atomic=False)
         return plan, report
 
+    def _is_sound(self, ref: str, tip: Oid | None) -> bool:
+        """Check that the newest commit of a thread can be read, or note the damage."""
+        try:
+            if tip is not None and ref.startswith((ACTIVE, ARCHIVE)):
+                read_snapshot(self.store, tip)
+        except StoreDamaged as error:
+            self.damaged[ref] = error.message
+        return ref not in self.damaged
+
+    def _is_whole(self, thread: ThreadId) -> bool:
+        """Check a thread that may be no part of this push, as `_is_sound`."""
+        try:
+            head = find_head(self.store, thread)
+        except BadRef as error:
+            self.damaged[error.facts["ref"]] = error.message
+            return False
+        if head is None:
+            return True
+        return self._is_sound((ARCHIVE if head.archived else ACTIVE) + thread, head.commit)
+
+    def _is_early(self, unit: PushUnit, there: SharedRefs) -> bool:
+        """Check whether *unit* begins a branch of a split that the remote neither has nor gets.
+
+        The thread that has split is damaged here, or goes on otherwise there, as far as is known.
+        """
+        new, objects = _find_begun(unit), self.store.objects
+        with suppress(StoreDamaged):  # told when its objects are collected
+            at = find_own_split(read_snapshot(self.store, new)) if new else None
+            while at is not None:
+                thread, split = at.record.thread, at.commit.oid
+                tip = there.find_tip(thread)
+                known = () if tip is None else (tip, self.seen.find_tip(thread) or tip)
+                if any(is_descendant(objects, each, split) for each in known):
+                    return False
+                if not self._is_whole(thread):
+                    return True
+                if tip is not None:
+                    return not is_descendant(objects, split, tip)
+                at = find_own_split(at)
+        return False
+
     def _is_given_up(self, unit: PushUnit) -> bool:
         """Check whether *unit* begins a branch there whose thread goes on without it here."""
-        change = unit.changes[0]
-        if change.before is None and change.after and change.ref.startswith((ACTIVE, ARCHIVE)):
-            with suppress(StoreDamaged):  # told when its objects are collected
-                update = RefUpdate(change.ref, None, change.after)
-                return self._branches.find_bad_branch(update, change.after) is not None
+        new = _find_begun(unit)
+        with suppress(StoreDamaged):  # told when its objects are collected
+            update = RefUpdate(unit.name, None, new)
+            return new is not None and self._branches.find_bad_branch(update, new) is not None
         return False
 
     def _bind(self, units: Sequence[PushUnit], there: SharedRefs) -> list[PushUnit]:
@@ -254,10 +299,9 @@ class _Push:
         self._apart = []
         for unit in units:
             known = next((each.before for each in unit.changes if each.before), None)
-            tip = next((each.after for each in unit.changes if each.after), None)
-            if known is None or tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
+            if known is None or unit.tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
                 continue
-            ends = list_new_joins(self.store, tip, known)
+            ends = list_new_joins(self.store, unit.tip, known)
             false = find_false_join(self.store, ends, there)
             if false is not None:
                 self._apart.append(_refuse_join(unit, false, ends[false]))
@@ -309,7 +353,8 @@ class _Push:
             except StoreDamaged as error:
                 self.damaged[unit.name] = error.message
             else:
-                changes.update((change.ref, change.after) for change in unit.changes)
+                sent = [change for change in unit.changes if change.is_sent]
+                changes.update((change.ref, change.after) for change in sent)
         return Parcel(changes, list(needed))
 
 
@@ -332,6 +377,12 @@ def _is_race(result: UnitResult) -> bool:
     # The reason of a failed atomic push does not say why; the output does.
     why = f"{reason} {result.output}" if _ATOMIC_FAILED in reason else reason
     return any(words in why for words in _RACES)
+
+
+def _find_begun(unit: PushUnit) -> Oid | None:
+    """Return the newest commit of the thread that *unit* begins at the remote, if it begins one."""
+    is_new = unit.changes[0].before is None and unit.name.startswith((ACTIVE, ARCHIVE))
+    return unit.tip if is_new else None
 
 
 def _overtaken(unit: PushUnit) -> NotPushed:

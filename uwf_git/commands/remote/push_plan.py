@@ -25,9 +25,9 @@ from uwf_git.store.remotes.remotes import (
     shown_url,
 )
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import find_head, resolve_thread
-from uwf_git.store.threads.history import read_snapshot, walk_history
-from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import parse_thread_message, read_snapshot, walk_history
+from uwf_git.store.threads.naming import resolve_thread
 
 # `uwf remote list|add|remove|repair`: the repositories that this store shares with.
 
@@ -193,6 +193,11 @@ class RefChange(NamedTuple):
     after: Oid | None
     status: PushStatus
 
+    @property
+    def is_sent(self) -> bool:
+        """False for a ref that is only expected to be where it was."""
+        return self.after != self.before
+
 
 class PushUnit(NamedTuple):
     """Changes that are made together or not at all."""
@@ -201,6 +206,16 @@ class PushUnit(NamedTuple):
     """The ref here that is pushed."""
 
     changes: tuple[RefChange, ...]
+
+    @property
+    def tip(self) -> Oid | None:
+        """The commit that a ref gets; None if refs are only deleted."""
+        return next((each.after for each in self.changes if each.after), None)
+
+    @property
+    def is_litter(self) -> bool:
+        """True if all that it does is to delete one ref."""
+        return len(self.changes) == 1 and self.tip is None
 
 
 class NotPushed(NamedTuple):
@@ -361,7 +376,8 @@ def find_first_push(
 #
 # The changes of a unit are sent apart only to a remote without atomic pushes; then the archive is
 # created before the active ref is deleted. A hook that refuses one thread refuses the whole push,
-# so a refused push is halved until the refused unit is alone.
+# so a refused push is halved until the refused unit is alone. A forge may let nobody delete a ref:
+# then the archive is created alone, as by a plain `git push`, and the active ref stays beside it.
 
 
 class UnitResult(NamedTuple):
@@ -397,8 +413,8 @@ _MOST_PUSHES = 64
 
 
 def single_units(units: Sequence[PushUnit]) -> list[PushUnit]:
-    """Return the units of one change, which need no atomic push."""
-    return [unit for unit in units if len(unit.changes) == 1]
+    """Return the units of one change that is no deletion, which need no atomic push."""
+    return [unit for unit in units if len(unit.changes) == 1 and not unit.is_litter]
 
 
 def send_units(send: SendUnits, units: Sequence[PushUnit], first: PushReport) -> list[UnitResult]:
@@ -407,10 +423,22 @@ def send_units(send: SendUnits, units: Sequence[PushUnit], first: PushReport) ->
     The first push held the single units.
     """
     batches = _Batches(send)
-    return [
-        *batches.settle(single_units(units), first, atomic=False),
-        *batches.send([unit for unit in units if len(unit.changes) > 1], atomic=True),
-    ]
+    singles = batches.settle(single_units(units), first, atomic=False)
+    moves = batches.send([unit for unit in units if len(unit.changes) > 1], atomic=True)
+    kept = [_keep(each.unit) for each in moves if each.reason and _keep(each.unit) != each.unit]
+    again = {each.unit.name: each for each in batches.send(kept, atomic=True) if not each.reason}
+    moves = [again.get(each.unit.name, each) for each in moves]
+    litter = [unit for unit in units if unit.is_litter]
+    report = send(litter, atomic=False) if litter else first
+    swept = [_judge(unit, report) for unit in litter]
+    left = [UnitResult(_keep(each.unit), None, "") if each.reason else each for each in swept]
+    return [*singles, *moves, *left]
+
+
+def _keep(unit: PushUnit) -> PushUnit:
+    """Return *unit* with the refs left as they are that it deletes."""
+    kept = (each if each.after else each._replace(after=each.before) for each in unit.changes)
+    return unit._replace(changes=tuple(kept))
 
 
 class _Batches:
@@ -460,6 +488,7 @@ class _Batches:
         What follows waits for what was accepted.
         """
         found: dict[str, UnitResult] = {}
+        kept = set[str]()
         for turn in ("branches", "own", "deleted"):
             parts = [
                 unit._replace(
@@ -469,8 +498,14 @@ class _Batches:
                 if unit.name not in found or found[unit.name].reason is None
             ]
             sent = self.send([part for part in parts if part.changes], atomic=False)
-            found |= {each.unit.name: each for each in sent}
-        return [found[unit.name]._replace(unit=unit) for unit in units]
+            if turn == "deleted":
+                kept = {each.unit.name for each in sent if each.reason}
+            else:
+                found |= {each.unit.name: each for each in sent}
+        return [
+            found[each.name]._replace(unit=_keep(each) if each.name in kept else each)
+            for each in units
+        ]
 
 
 def _turn_of(unit: PushUnit, change: RefChange) -> str:
@@ -480,7 +515,8 @@ def _turn_of(unit: PushUnit, change: RefChange) -> str:
 
 
 def _judge(unit: PushUnit, report: PushReport) -> UnitResult:
-    told = [report.statuses.get(change.ref, _UNREPORTED) for change in unit.changes]
+    sent = [change.ref for change in unit.changes if change.is_sent]
+    told = [report.statuses.get(ref, _UNREPORTED) for ref in sent]
     reasons = [reason for reason in told if reason is not None]
     # The change that caused the refusal has the more specific reason.
     reasons.sort(key=_is_whole_push)

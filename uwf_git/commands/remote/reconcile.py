@@ -37,8 +37,6 @@ from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.local_files import forget_lock, forget_workdir, get_run_dir
 from uwf_git.store.workflows import WORKFLOWS, list_names, read_sources, walk_own_versions
 
-# Check what a remote sent, in a child process with limits, before its objects are in the store.
-
 # Check what a remote sent in a child process with limits, as a hub checks a push.
 #
 # A few kilobytes of JSON can take gigabytes as Python values.
@@ -254,9 +252,10 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
     thread, here, there, archived = arrival
     ref = arrival.ref
     if here is not None and not is_descendant(store.objects, there, here):
+        _check_is_here(store, ACTIVE + thread, here)
+        read_snapshot(store, here)  # damage here is told, with the way back
         if not archived and is_descendant(store.objects, here, there):
             return Reconciled("unchanged", ref, here, there)
-        _check_is_here(store, ACTIVE + thread, here)
         # Refuse what is no history of this thread: a fork would not help.
         finding = _find_first(store, arrival._replace(known=None))
         return Reconciled("diverged" if finding is None else "refused", ref, here, there, finding)
@@ -287,7 +286,7 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
 def _check_is_here(store: Store, ref: str, oid: Oid) -> None:
     if not has_object(store.objects, oid):
         raise StoreDamaged(
-            f"{ref} is at {oid} here, and that commit is missing",
+            f"{ref} is at {oid}, and that commit is missing",
             code="tip-lost",
             hint=f"if `git fsck --lost-found` does not find it: `git update-ref -d {ref}` in the "
             "store, and the next `uwf fetch` takes over what the remote has",

@@ -1,4 +1,4 @@
-"""End a thread, by its last step or by a kill, and take up or record what dead engines left."""
+"""End a thread, by a step or by a kill; take up what dead engines and the last fetch left."""
 
 import os
 import time
@@ -11,6 +11,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import (
     Secrets,
     agent_environ,
+    find_key_names,
     leave_unchecked,
     read_secrets,
 )
@@ -27,11 +28,10 @@ from uwf_git.commands.agent_run.runs import (
 )
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import find_isolation, find_owner
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.branches import ThreadNotActive, find_source, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
-from uwf_git.commands.turn.limits import Spending, read_keep_rules, read_retry, read_spending
+from uwf_git.commands.turn.flow import Spending, read_keep_rules, read_retry, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
 from uwf_git.commands.turn.turn import (
     KIND,
@@ -45,9 +45,10 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain
 from uwf_git.commands.worktree.record import list_worktrees
+from uwf_git.commands.worktree.worktrees import keep_work, remove_ended, sweep_worktrees
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
-from uwf_git.errors import UwfError, name_some
+from uwf_git.errors import Conflict, UwfError, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import CONTROLS
@@ -82,6 +83,54 @@ from uwf_git.store.threads.local_files import (
 )
 from uwf_git.surroundings import is_in_repository
 
+# Fast-forward before a step: take over what the last fetch left in the thread's tracking refs.
+#
+# A store without remotes pays nothing for this, not even imports.
+
+
+def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
+    """Fast-forward *thread* to its tracking refs before a step; return whether it moved.
+
+    The caller holds the lock. A thread that diverged from a remote may be stepped, so that work
+    goes on without a network; unless it has *ended* at a remote, as the sides could never be
+    joined.
+    """
+    if not store.has_remotes:
+        return False
+    from uwf_git.store.remotes.remotes import list_sides  # noqa: PLC0415 (only for stores with remotes)
+
+    for remote, sides in list_sides(store, thread):
+        if sides.active is None or sides.is_in_sync:
+            continue
+        from uwf_git.commands.remote.reconcile import reconcile_thread, take_over_steering  # noqa: PLC0415 (imports all checks; few steps need them)
+
+        try:
+            reconciled = reconcile_thread(store, remote, thread)
+            debug("ZV8N6BWT", "tracked", thread=thread, remote=remote.name, event=reconciled.event)
+        except Conflict:
+            # An agent's work has to be recorded first, or another process moved the thread.
+            debug("QZHR5YRJ", "tracked in vain", thread=thread, remote=remote.name)
+            if take_over_steering(store, remote, thread) is not None:
+                return True
+            continue
+        if reconciled.event in {"moved", "archived"}:
+            return True
+        there = sides.there_archived
+        if reconciled.event == "diverged" and there is not None:
+            here = sides.active
+            raise Conflict(
+                f"thread {thread} has ended at {remote.name}, at {there}, "
+                f"which does not descend from {here} here",
+                code="ended-elsewhere",
+                hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
+                thread=thread,
+                remote=remote.name,
+                local=here,
+                tracked=there,
+            )
+    return False
+
+
 # The files of the project before and after a turn, recorded in the chain of its thread.
 #
 # What was there before is noted beside the run, so that whoever records the turn of a dead engine
@@ -98,6 +147,19 @@ def record_before(turn: Turn) -> None:
             turn.run_dir.write("before", _record(turn, chain, "before"))
 
 
+def record_before_wait(
+    store: Store, caller: Caller, snapshot: Snapshot, following: NextTurn, agent: Node
+) -> None:
+    """Record the files before the turn of a person, unless it is known how they were left."""
+    present, place = snapshot.get_present(), find_turn_place(snapshot, following.at)
+    after, role = snapshot.turn_start, following.role
+    turn = Turn(store, snapshot, present, after, role, agent, caller.environ, "", place=place)
+    with _warned(turn):
+        chain = _find_chain(turn)
+        if chain is not None and chain.find_begun() is None:
+            _record(turn, chain, "before")
+
+
 def find_range(turn: Turn, before: str | None) -> str | None:
     """Return the commits of the files *before* and after *turn*; None if it changed none.
 
@@ -107,18 +169,16 @@ def find_range(turn: Turn, before: str | None) -> str | None:
     after = None
     with _warned(turn):
         chain = _find_chain(turn)
-        if chain is not None and before is None:
-            tip = chain.read_tips()[1]
-            before = None if tip is None else tip.commit
-        if chain is not None and before is not None:
+        if chain is not None:
+            before = before or chain.find_begun()
             after = _record(turn, chain, "after", since=before)
-    return None if after in {None, before} else f"{before}..{after}"
+    return None if before is None or after in {None, before} else f"{before}..{after}"
 
 
 def _record(turn: Turn, chain: Chain, when: str, *, since: str | None = None) -> str:
     """Return the commit of the files as they are."""
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
-    secrets = read_secrets(turn.run_dir, agent_environ(turn))
+    secrets = read_secrets(turn.run_dir, agent_environ(turn), find_key_names(turn))
     began, worked = time.monotonic(), _read_work_s()
     commit = chain.record(title, turn.started_after, judge_by(secrets), since=since)
     took = time.monotonic() - began
@@ -181,8 +241,6 @@ def end_thread(
     forget_recorded_runs(store, head.thread)
     forget_workdir(store, head.thread)
     if find_owner(store, snapshot) is not None:
-        from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)
-
         # The next sweep removes what cannot be removed now.
         with suppress(UwfError, OSError):
             remove_ended(store, caller.environ, snapshot, is_kept=work is not None)
@@ -194,8 +252,6 @@ def end_thread(
 def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None:
     """Remove the worktrees of ended branches that a killed or another process left."""
     if any(list_worktrees(store, thread) for thread in threads):
-        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
-
         # The next sweep removes what cannot be removed now.
         with suppress(UwfError, OSError):
             sweep_worktrees(store, caller.environ, threads)
@@ -205,7 +261,6 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
     """Commit what a branch left in its worktree; return the ref of the commit."""
     if find_isolation(snapshot) is None:
         return None
-    from uwf_git.commands.worktree.worktrees import keep_work  # noqa: PLC0415 (few branches work apart)
 
     try:
         return keep_work(store, caller.environ, snapshot)

@@ -8,7 +8,7 @@ from uwf_git.agents.command_line import AgentReply, ProgramMissing, agent_name
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.choose_agent import tell_adapter
-from uwf_git.commands.turn.limits import find_work_retries
+from uwf_git.commands.turn.flow import find_work_retries
 from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
@@ -289,7 +289,8 @@ class TurnFailed(AgentFailed):
         if error.get("kind") == LIMIT_KIND and after in {"ready", "failed"}:
             first = "" if after == "ready" else f"`uwf thread retry {turn.thread}`, then "
             told = f"{first}`uwf thread run {turn.thread} --wait` tries again, with growing pauses"
-        lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
+        self.saved = "its answer is kept" if played.is_kept else "nothing was lost"
+        lost = f"{self.saved}: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {self.reason}",
             hint=f"{cause}; {told}" if cause else f"{lost}{told}",
@@ -354,7 +355,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     """
     if played.is_kept:
         interrupted = TurnInterrupted(turn, played, turn.snapshot.record.status)
-        interrupted.hint = f"its answer is kept: `uwf thread run {turn.thread}` goes on with it"
+        interrupted.hint = f"{interrupted.saved}: `uwf thread run {turn.thread}` goes on with it"
         raise interrupted
     while True:
         new = build_turn(turn, played)

@@ -12,14 +12,15 @@ from uwf_git.agents.group import run_at_once
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import (
     Branch,
+    BranchHeld,
     Strangers,
+    check_ancestors,
     find_ends,
     list_branches,
     strange_branch,
     walk_descendants,
 )
 from uwf_git.commands.inspect.show import view_failure
-from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split import (
     Derived,
     draft_join,
@@ -32,24 +33,24 @@ from uwf_git.commands.split import (
 from uwf_git.commands.step.ending import (
     end_by_kill,
     end_thread,
+    fast_forward_from_tracking,
     find_begun_turn,
     finish_kill,
     keep_overtaken_work,
     play_recorded,
     play_turn,
     prepare_turn,
+    record_before_wait,
     refuse_inputs,
     sweep_worktrees_of,
     with_files,
 )
 from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
 from uwf_git.commands.turn.branches import (
-    BranchHeld,
     ThreadNotActive,
     ThreadNotReady,
     begin_branch,
     begin_in,
-    check_ancestors,
     check_result,
     choose_place,
     find_source,
@@ -66,8 +67,7 @@ from uwf_git.commands.turn.choose_agent import (
     choose_checks,
     is_person,
 )
-from uwf_git.commands.turn.flow import ask_container
-from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
+from uwf_git.commands.turn.flow import ask_container, check_limits, find_steps_left, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_next_move
 from uwf_git.commands.turn.turn import (
     Player,
@@ -76,6 +76,7 @@ from uwf_git.commands.turn.turn import (
     existing_directory,
     read_thread_result,
 )
+from uwf_git.commands.worktree.worktrees import note_origin
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
@@ -83,14 +84,7 @@ from uwf_git.model.workflow import END
 from uwf_git.store.locks import LockingUnsupported
 from uwf_git.store.packing import has_many_packs
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    Head,
-    HeadMoved,
-    advance_head,
-    find_head,
-    get_head,
-    parse_thread_id,
-)
+from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head, get_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
@@ -106,6 +100,8 @@ from uwf_git.store.threads.local_files import (
     is_being_stopped,
     lock_thread,
 )
+from uwf_git.store.threads.naming import parse_thread_id
+from uwf_git.store.tidy import unite_packs
 from uwf_git.store.trust import trust_agents
 
 # Branches of a thread as its steps see them: settle what holds them, end them, join them.
@@ -265,8 +261,6 @@ def split_thread(
     container = find_container(snapshot, turn.at or "")
     asked = ask_container(snapshot, snapshot.get_present(), container)
     if container.policy.get("isolation"):
-        from uwf_git.commands.worktree.worktrees import note_origin  # noqa: PLC0415 (few branches work apart)
-
         source = choose_place(store, caller, snapshot, named=named)
         note_origin(store, caller.environ, head.thread, at=container.at, source=source)
     return _record(store, head, draft_split(snapshot, plan_split(snapshot, container, asked)))
@@ -309,8 +303,6 @@ def _unite(store: Store) -> None:
     # On an error whoever follows tries again.
     with suppress(OSError, LockingUnsupported):
         if has_many_packs(store.path):
-            from uwf_git.store.tidy import unite_packs  # noqa: PLC0415 (once in some steps)
-
             unite_packs(store)
 
 
@@ -403,6 +395,7 @@ def _take_step(
         choice = request.choice._replace(workdir=where)
         agent = choose_agent(store, snapshot, present, role=following.role, choice=choice)
         if is_person(agent):
+            record_before_wait(store, caller, snapshot, following, agent)
             return wait_for_person(store, caller, seen, turn=following)
         # Trusted even if the work directory is missing: the user gives the two one by one.
         checks = choose_checks(store, snapshot, present, role=following.role, choice=choice)
@@ -496,6 +489,6 @@ def _step_all(
             raise
         # It says more, and what to type is said of the thread that was named.
         again = f"`uwf thread step {tip.record.thread}` tries again"
-        interrupted[0].hint = f"nothing was lost: {again}"
+        interrupted[0].hint = f"{interrupted[0].saved}: {again}"
         raise interrupted[0] from None
     return told

@@ -14,30 +14,24 @@ from uwf_git.commands.turn.turn import (
     find_role_problem,
     workdir_unknown,
 )
+from uwf_git.commands.worktree.record import find_own_worktree
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, StoreDamaged, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import first_line, render_time
-from uwf_git.model.thread import ENDED, Status, ThreadState
+from uwf_git.model.thread import Status, ThreadState
 from uwf_git.model.workflow import END
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    BranchNotBegun,
-    Head,
-    ThreadExists,
-    create_head,
-    get_head,
-    resolve_head,
-)
+from uwf_git.store.threads.heads import BranchNotBegun, Head, ThreadExists, create_head, get_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
     get_workflow,
     read_snapshot,
     read_trunk,
-    walk_trunks,
 )
-from uwf_git.store.threads.local_files import find_workdir, is_being_stopped, set_workdir
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.naming import resolve_head
 
 # An active thread, and the errors if it cannot be stepped or steered.
 
@@ -125,44 +119,6 @@ def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
     return head, snapshot
 
 
-# The threads above a branch: whether they let it go on.
-
-
-class BranchHeld(Refused):
-    code = "branch-held"
-
-    def __init__(
-        self, thread: ThreadId, parent: ThreadId, status: str, *, problem: str, hint: str
-    ) -> None:
-        super().__init__(
-            f"thread {thread} is a branch of {parent}, which {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-            status=status,
-        )
-
-
-def check_ancestors(store: Store, snapshot: Snapshot) -> None:
-    thread = snapshot.record.thread
-    for trunk in walk_trunks(store, snapshot):
-        parent, status = trunk.record.thread, str(trunk.record.status)
-        found = trunk.get_present().split
-        if status in ENDED or is_being_stopped(store, parent):
-            problem = f"is {status}" if status in ENDED else "is being ended"
-            status, hint = "killed", "`uwf thread show {parent}` tells by whom"
-        elif status == "paused":
-            problem = "is paused"
-            hint = "`uwf thread resume {parent}` lets its branches go on"
-        elif found is None or thread not in {child.thread for child in found.children}:
-            status, problem = "joined", "goes on without it"
-            hint = "`uwf thread fork {thread}` continues it in a new thread"
-        else:
-            thread = parent
-            continue
-        raise BranchHeld(thread, parent, status, problem=problem, hint=hint)
-
-
 # Begin branches of a thread that has split: by whoever first steps or steers one.
 #
 # The first commit of a branch is derived, so it does not matter who makes it, or how often.
@@ -220,7 +176,7 @@ def choose_place(
 
 
 def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | None) -> str:
-    from uwf_git.commands.worktree.worktrees import find_own_worktree, make_worktree, worktree_gone  # noqa: PLC0415 (few branches work apart)
+    from uwf_git.commands.worktree.worktrees import make_worktree, worktree_gone  # noqa: PLC0415 (few branches work apart)
 
     known = find_own_worktree(store, owner)
     if known is not None and known.git_dir:
@@ -244,8 +200,6 @@ def find_source(store: Store, snapshot: Snapshot) -> str | None:
     owner = find_owner(store, snapshot)
     if owner is None:
         return find_workdir(store, snapshot.record.thread)
-    from uwf_git.commands.worktree.worktrees import find_own_worktree  # noqa: PLC0415 (see above)
-
     trunk = read_trunk(store, owner)
     above = None if trunk is None else find_source(store, trunk)
     known = find_own_worktree(store, owner)
@@ -320,10 +274,8 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     return ending
 
 
-def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
-    """Return why ended branches of the thread at *tip* cannot be joined, or None."""
-    if tip.record.status != "split":
-        return None
+def find_problem_of_join(store: Store, tip: Snapshot) -> UwfError | None:
+    """Return why ended branches of the thread at *tip*, which has split, cannot be joined."""
     heads = find_ends(store, tip)
     if heads is None:
         return find_unfit_end(store, tip)

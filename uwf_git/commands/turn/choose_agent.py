@@ -14,6 +14,7 @@ from uwf_git.agents.command_line import (
     resolve_program,
     split_command,
 )
+from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.commands.turn.next_move import CONFIG_NAME, KEPT_PROGRAMS, PERSON
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, name_some
@@ -162,7 +163,6 @@ def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
 def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
-    from uwf_git.agents.process import ToolRequest, run_tool  # noqa: PLC0415 (few ask for versions)
 
     request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
     try:

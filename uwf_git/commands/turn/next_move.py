@@ -3,20 +3,22 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from uwf_git.commands.family import list_branches, walk_descendants
+from uwf_git.commands.family import BranchHeld, check_ancestors, list_branches, walk_descendants
 from uwf_git.commands.split import find_container
-from uwf_git.commands.turn.limits import find_limit
+from uwf_git.commands.turn.flow import FlowPlace, decide_flow, find_limit, find_place, run_in_fork
 from uwf_git.debug_log import debug
+from uwf_git.engine.flow_move import load_jsonata
 from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
-from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import (
+    LazyList,
     NotPlain,
     Position,
     StepSummary,
     build_context,
     check_role,
+    lazy_list,
     next_role,
     plainly_holds,
 )
@@ -39,10 +41,6 @@ from uwf_git.store.threads.history import (
     read_root,
     walk_history,
 )
-
-if TYPE_CHECKING:
-    from uwf_git.commands.turn.flow import FlowPlace
-
 
 # The words for agents that many rooms need, in a module that imports nothing.
 
@@ -107,18 +105,15 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     return NextTurn(role, role if splits else None, splits)
 
 
-def find_turn_place(snapshot: Snapshot, at: str | None) -> "FlowPlace | None":
+def find_turn_place(snapshot: Snapshot, at: str | None) -> FlowPlace | None:
     """Return the agent's place *at* in the flow of a thread; None in a graph, or if it is gone."""
     if at is None:
         return None
-    from uwf_git.commands.turn.flow import find_place  # noqa: PLC0415 (graphs do not need it)
 
     return find_place(snapshot, at)
 
 
 def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
-    from uwf_git.commands.turn.flow import decide_flow  # noqa: PLC0415 (graphs do not need it)
-
     move = decide_flow(snapshot, present, get_flow(snapshot, name))
     debug(
         "4N2W0SHC", "place decided", thread=snapshot.record.thread, at=present.at, next=str(move.at)
@@ -155,15 +150,13 @@ def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: N
 
 def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
     # JSONata costs 40 ms of start-up and a fork 6 ms: only for what is not plain.
-    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 - see above
-    from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 - see above
-
+    holds = load_jsonata().evaluate_condition
     position = _position(snapshot, present, head)
 
     def ask(known: list[StepSummary]) -> str:
         context = build_context(position, lambda: _build_history(present.depth - 1, known))
-        answer = run_limited(
-            lambda: next_role(graph, present.role, lambda text: evaluate_condition(text, context)),
+        answer = run_in_fork(
+            lambda: next_role(graph, present.role, lambda text: holds(text, context)),
             what=f"the decision after {present.role}",
         )
         return str(answer)
@@ -233,6 +226,11 @@ class NextMove(NamedTuple):
     def turn_of(self) -> str | None:
         """The role whose turn it is; None if no role is left."""
         return None if self.role == END else self.role
+
+    def may_be_held(self, snapshot: Snapshot) -> bool:
+        """Return whether a problem, or a limit of the thread, may keep it from this move."""
+        is_limited = bool(snapshot.get_present().limits) and self.turn_of is not None
+        return snapshot.record.status == "ready" and (is_limited or self.problem is not None)
 
 
 class Advice(NamedTuple):
@@ -319,7 +317,6 @@ def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return why the threads around a branch do not let it go on; None if they do."""
     if snapshot.record.parent_thread is None:
         return None
-    from uwf_git.commands.turn.branches import BranchHeld, check_ancestors  # noqa: PLC0415 (few threads are branches)
 
     try:
         check_ancestors(store, snapshot)
@@ -367,13 +364,20 @@ def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
 
 def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
     """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
-    from uwf_git.commands.turn.branches import find_join_problem  # noqa: PLC0415 (few threads split)
-
     problems = (find_join_problem(store, each) for each in split)
     problem = next((each for each in problems if each is not None), None)
     if problem is not None or is_at_end:
         return problem
     return _find_limit(store, split[0])
+
+
+def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
+    """Return why ended branches of the thread at *tip* cannot be joined, or None."""
+    if tip.record.status != "split":
+        return None
+    from uwf_git.commands.turn.branches import find_problem_of_join  # noqa: PLC0415 (few threads split)
+
+    return find_problem_of_join(store, tip)
 
 
 def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:

@@ -7,15 +7,21 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import AgentReply
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.commands.split import SplitRefused, find_container
-from uwf_git.commands.turn.flow import FlowPlace, fill_template
-from uwf_git.commands.turn.limits import KeepRules, RetryRules, Spending
+from uwf_git.commands.turn.flow import (
+    FlowPlace,
+    KeepRules,
+    RetryRules,
+    Spending,
+    fill_template,
+    run_in_fork,
+)
 from uwf_git.engine import flow_state
 from uwf_git.engine.flow_move import FlowWords
 from uwf_git.errors import Refused, UwfError, name_some
 from uwf_git.model.names import NodeHash, Oid, ThreadId, check_path_below
 from uwf_git.model.node import Node, NotCanonical, canonical
-from uwf_git.model.plain_schema import is_plainly_valid
-from uwf_git.model.text import first_line, visible_line
+from uwf_git.model.plain_schema import is_plainly_valid, load_schema_check
+from uwf_git.model.text import first_line, render_size, visible_line
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import Role, Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
@@ -405,14 +411,12 @@ def check_reply(turn: Turn, played: Played) -> Played:
         return check_state(turn, played)
     log = first_line(played.stderr.decode(errors="replace").strip().rpartition("\n")[2])
     told = f"{problem}; its log ends: {log[:200]}" if log else problem
-    return _fail(played, reply, {"kind": "schema", "message": told})
+    return refuse_answer(played, {"kind": "schema", "message": told})
 
 
 def check_state(turn: Turn, played: Played) -> Played:
-    error = None if played.reply is None else find_flow_problem(turn, played.reply)
-    if error is None or played.reply is None:
-        return played
-    return _fail(played, played.reply, error)
+    error = played.reply and find_flow_problem(turn, played.reply)
+    return refuse_answer(played, error) if error else played
 
 
 def find_flow_problem(turn: Turn, reply: AgentReply) -> dict[str, str] | None:
@@ -432,9 +436,16 @@ def find_flow_problem(turn: Turn, reply: AgentReply) -> dict[str, str] | None:
     return None
 
 
-def _fail(played: Played, reply: AgentReply, error: dict[str, str]) -> Played:
+def refuse_answer(played: Played, error: Mapping[str, Any] | None) -> Played:
+    """Return *played* as a failed turn: what its answer has cost counts all the same."""
+    reply = played.reply
+    if reply is None:
+        return played
     output = played.stdout or reply.content.encode(errors="replace")
-    return played._replace(reply=None, error=error, stdout=output)
+    spent = reply.usage
+    is_fit = find_reply_problem({}, {"meta": {}, "usage": spent}) is None
+    left = played.left._replace(usage=played.left.usage or (spent if is_fit else None))
+    return played._replace(reply=None, error=error, stdout=output, left=left)
 
 
 def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
@@ -449,8 +460,6 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
     content = others.pop("content", "")
     # Bytes that are no UTF-8 take three each, and 9e15 takes sixteen.
     if max(len(content.encode()), len(encode_compact(others))) > MOST_REPLY_BYTES:
-        from uwf_git.store.objects.incoming_pack import render_size  # noqa: PLC0415 (start-up time)
-
         return f"its answer would take more than {render_size(MOST_REPLY_BYTES)} in the store"
     return find_problem(schema, fields["meta"])
 
@@ -458,16 +467,14 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
 def find_problem(schema: Any, meta: Any) -> str | None:
     if is_plainly_valid(schema, meta):
         return None
-    # jsonschema costs 60 ms of start-up: imported only if the quick check does not say yes.
-    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (see above)
-    from uwf_git.model.schema_check import check_value  # noqa: PLC0415 (see above)
+    check_value = load_schema_check().check_value
 
     def check() -> list[str]:
         problems = check_value(schema, meta)
         return [f"{_place(each.path)}: {each.message}" for each in problems]
 
     try:
-        told: list[str] = run_limited(check, what="the check of meta")
+        told: list[str] = run_in_fork(check, what="the check of meta")
     except UwfError as error:
         return f"meta cannot be checked: {error.message}"
     if not told:
@@ -478,15 +485,14 @@ def find_problem(schema: Any, meta: Any) -> str | None:
 
 def list_field_problems(schema: Any, meta: Any) -> list[dict[str, str]]:
     """Return what is wrong with *meta*, for a form, by fields' JSON pointers."""
-    from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (see above)
-    from uwf_git.model.schema_check import point_out  # noqa: PLC0415 (see above)
+    point_out = load_schema_check().point_out
 
     def check() -> list[dict[str, str]]:
         found = point_out(schema, meta)
         return [{"pointer": each.path, "message": each.message} for each in found]
 
     try:
-        told: list[dict[str, str]] = run_limited(check, what="the check of meta")
+        told: list[dict[str, str]] = run_in_fork(check, what="the check of meta")
     except UwfError as error:
         return [{"pointer": "", "message": error.message}]
     return told

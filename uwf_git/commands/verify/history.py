@@ -34,8 +34,7 @@ from uwf_git.store.refs import (
 from uwf_git.store.signatures import SignatureChecker, Verdict
 from uwf_git.store.store import Store, accept_config
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
-from uwf_git.store.threads.history import KEPT, Snapshot, walk_history
-from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.history import KEPT, Snapshot, parse_thread_message, walk_history
 
 # Findings, and the place in the store where each was made.
 #

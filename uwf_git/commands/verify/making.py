@@ -64,7 +64,7 @@ from uwf_git.model.text import cut
 from uwf_git.model.thread import Event, NotAPresent, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import END, NotAWorkflow, parse_flow_node, parse_graph
 from uwf_git.store.git.program import agent_identity, is_clean
-from uwf_git.store.node_folders import object_id
+from uwf_git.store.lookup import object_id
 from uwf_git.store.nodes import DamagedNode, MissingNode, identify_node
 from uwf_git.store.objects.commit import (
     CommitView,
@@ -78,8 +78,13 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict import StrictCommit
-from uwf_git.store.threads.history import NOW_FILE, Snapshot
-from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
+from uwf_git.store.threads.history import (
+    NOW_FILE,
+    Snapshot,
+    build_thread_message,
+    parse_now,
+    parse_thread_message,
+)
 
 # Make a commit again from its event, its new nodes and what is free; compare it byte by byte.
 #

@@ -18,10 +18,23 @@ from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import END, parse_flow_node, parse_graph
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml_include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
+from uwf_git.model.yaml_reader import (
+    MAX_FILES,
+    MAX_PATH,
+    BadYaml,
+    CannotInclude,
+    Includes,
+    parse_yaml,
+)
 from uwf_git.store import workflows
-from uwf_git.store.lookup import NODES_REF, build_put_message
-from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
+from uwf_git.store.lookup import (
+    NODES_REF,
+    RAW_FILE_MODE,
+    RAW_TREE_MODE,
+    TreeEntry,
+    build_put_message,
+    object_id,
+)
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitView,
@@ -289,8 +302,6 @@ def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
 def _check_includes(
     trees: TreeChecks, put: Put, source: bytes, files: Mapping[str, bytes]
 ) -> Iterator[Finding]:
-    from uwf_git.model.yaml_reader import parse_yaml  # noqa: PLC0415 (20 ms, and few workflows include files)
-
     def read(path: str) -> bytes:
         if path not in files:
             raise CannotInclude("it is not in the same commit")

@@ -37,14 +37,21 @@ from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.thread import ENDED, NotAPresent, ThreadState, TransitionRecord, parse_present
 from uwf_git.model.workflow import NotAWorkflow
-from uwf_git.store.node_folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
+from uwf_git.store.lookup import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.objects.commit import BadMessage, CommitView, is_descendant
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.history import HEAD_FILE, NOW_FILE, START_FILE, Snapshot, read_at
-from uwf_git.store.threads.message import parse_now, parse_thread_message
+from uwf_git.store.threads.history import (
+    HEAD_FILE,
+    NOW_FILE,
+    START_FILE,
+    Snapshot,
+    parse_now,
+    parse_thread_message,
+    read_at,
+)
 
 # Check a commit of a thread: may it follow the commit before, and is it what its event makes.
 #
@@ -148,14 +155,14 @@ class CommitChecks:
         except StoreDamaged as error:
             yield site.finding(error.message, hint=error.hint)
             return None
-        if commit.problem is not None:
-            yield site.finding(f"commit {oid} {commit.problem}", hint=HAND_MADE)
         record: TransitionRecord | None = None
         try:
             record = parse_thread_message(commit.view.message)
         except BadMessage as error:
             told = error.of_commit(oid)
             yield site.finding(told.message, hint=told.hint)
+        if commit.problem is not None:
+            yield site.finding(f"commit {oid} {commit.problem}", hint=HAND_MADE)
         tree = bytes.fromhex(commit.view.tree.decode())
         files, troubles = self._trees.open_top(site, tree, _TOP)
         yield from troubles
@@ -319,7 +326,9 @@ _FORGED_JOIN = (
     "`uwf fetch` shows both sides; `git log {commit}` shows what was joined: branches are never "
     "replaced, and `uwf thread fork` continues one of another history"
 )
-_MOVE = "`git update-ref {} {}` and `git update-ref -d {}` move it"
+_MISPLACED = (
+    "leave this ref out of the push; `uwf verify`, in the store that has it, says how to move it"
+)
 
 
 class Claim(NamedTuple):
@@ -332,6 +341,9 @@ class Claim(NamedTuple):
 
     is_own: bool = True
     """Of a branch: the thread of the ref joins the branch, not its fork's origin."""
+
+    move: Callable[[], str] = _MISPLACED.__str__
+    """Tells what to do if the thread belongs in the other folder."""
 
 
 def check_thread(
@@ -467,9 +479,8 @@ def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
     if claim.place == ("active" if has_ended else "archive"):
         where = "is active" if has_ended else "is in the archive"
         told = "has ended" if has_ended else "has not ended"
-        right = (ARCHIVE if has_ended else ACTIVE) + claim.thread
         message = f"{claim.ref} {where}, and the thread {told}: it is {status}"
-        yield _trouble(claim, message, _MOVE.format(right, claim.tip, claim.ref))
+        yield _trouble(claim, message, claim.move())
 
 
 def _check_forks(

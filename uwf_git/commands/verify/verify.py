@@ -8,6 +8,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Literal, NamedTuple
 
@@ -19,19 +20,22 @@ from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.worktree.chain import Made, find_chain
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import NotAThreadId, Oid, ThreadId, is_thread_id
+from uwf_git.model.thread import ENDED
 from uwf_git.store.lookup import CAS, NODES_REF
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import (
     KEPT,
     Snapshot,
     list_preserved,
     list_preserved_threads,
+    read_snapshot,
     walk_history,
 )
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.workflows import WORKFLOWS
 
 # Find the refs to verify, and their order.
@@ -164,6 +168,7 @@ def _find_problem(step: Snapshot, turn: Oid, log: list[Made], places: dict[str, 
 
 
 MOST_TOLD = 10_000
+_NOWHERE = "0" * 40
 
 
 class Counts(NamedTuple):
@@ -246,7 +251,9 @@ class _Run:
             yield from self._compare_with_archive(target, tip, archived)
             # The status is checked on the archived ref.
             place = "kept"
-        yield from self._threads.check(Claim(target.ref, ThreadId(target.name), tip, place))
+        claim = Claim(target.ref, ThreadId(target.name), tip, place)
+        move = partial(self._name_move, target.ref, target.name, tip)
+        yield from self._threads.check(claim._replace(move=move))
         stranger = None if place == "kept" else self._strangers.find_below(tip)
         if stranger is not None:
             yield Finding(stranger, STRANGER_HINT, target.ref, tip)
@@ -257,12 +264,26 @@ class _Run:
             told = f"thread {target.name} went on after it was archived: {places}"
             hint = self._name_other_way(target.name, here=tip, there=archived)
             hint += f" once `{self._git} update-ref -d {target.ref} {tip}` is done"
+            with suppress(StoreDamaged):
+                status = read_snapshot(self._store, archived).record.status
+                if status not in ENDED and is_descendant(self._store.objects, tip, archived):
+                    hint = self._name_move(ARCHIVE + target.name, target.name, archived)
             yield Finding(told, hint, target.ref, tip)
         # It may have been archived since the refs were listed.
         elif self._find(target.ref) is not None:
             told = f"thread {target.name} is archived, and still has its active ref"
             hint = "it does no harm, and `uwf gc` sweeps it away"
             self.notes.append(Finding(told, hint, target.ref, tip))
+
+    def _name_move(self, ref: str, thread: str, tip: Oid) -> str:
+        """Return how the thread gets from *ref* to its other folder; no command loses a commit."""
+        right = (ACTIVE if ref.startswith(ARCHIVE) else ARCHIVE) + thread
+        there, leave = self._find(right), f"`{self._git} update-ref -d {ref} {tip}`"
+        if there is not None and is_descendant(self._store.objects, there, tip):
+            return f"{leave} is enough: {right} goes on from there"
+        if there is None or is_descendant(self._store.objects, tip, there):
+            return f"`{self._git} update-ref {right} {tip} {there or _NOWHERE}` and {leave} move it"
+        return f"do first what is said of {right}, then verify again"
 
     def _name_other_way(self, thread: str, *, here: Oid, there: Oid) -> str:
         return (

@@ -15,6 +15,7 @@ from uwf_git.commands.workflow.find import (
     find_used,
     includes_beside,
 )
+from uwf_git.engine.flow_move import load_jsonata
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.engine.rehearsal import check_flow_text, list_reads
 from uwf_git.errors import Conflict, Problem, Refused
@@ -39,7 +40,7 @@ from uwf_git.model.definition.source import (
 from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, NotCanonical
-from uwf_git.model.schema_check import check_schema
+from uwf_git.model.plain_schema import load_schema_check
 from uwf_git.model.workflow import (
     Graph,
     Workflow,
@@ -51,8 +52,7 @@ from uwf_git.model.workflow import (
     parse_workflow,
 )
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.model.yaml_include import BadYaml, Includes
-from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.model.yaml_reader import BadYaml, Includes, parse_yaml
 from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
@@ -127,6 +127,10 @@ def _check_all(
     problems: list[list[Problem]] = [[] for _schema in schemas]
     if not conditions and not schemas:
         return {}, problems
+    # Imported before the fork, whose limits are for the checks.
+    check_schema = load_schema_check().check_schema
+    if any(each.language == "jsonata" for each in conditions):
+        load_jsonata()
     # Shared with the child, which does not answer once a limit ends it.
     with mmap.mmap(-1, 8) as progress:
 

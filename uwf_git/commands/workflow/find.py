@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW, walk_closure
+from uwf_git.model.definition.definition import UsedWorkflow
 from uwf_git.model.names import NodeHash, NotANodeHash, Oid, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
 from uwf_git.model.text import render_time
 from uwf_git.model.workflow import Workflow, freeze, parse_workflow
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml_include import MAX_FILE_BYTES, CannotInclude, Includes
+from uwf_git.model.yaml_reader import MAX_FILE_BYTES, CannotInclude, Includes
+from uwf_git.store.durable import list_names as list_folder
 from uwf_git.store.lookup import NodeLookup, NoSuchNode, ambiguous_node
 from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.pack_file import ByteCache
@@ -32,11 +34,11 @@ from uwf_git.store.workflows import (
     list_versions,
     no_such_workflow,
 )
+from uwf_git.surroundings import folders_around
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import BuiltWorkflow
     from uwf_git.model.definition.definition import FindUsed
-
 
 # Read workflow files below a folder, and nothing outside it.
 #
@@ -185,22 +187,14 @@ def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltW
 
 def _folders(cwd: str) -> tuple[str, list[str]]:
     """Return the project's root, and the folders that may hold its workflows, nearest first."""
-    passed = [cwd]
-    while not os.path.lexists(os.path.join(passed[-1], ".git")):
-        parent = os.path.dirname(passed[-1])
-        if parent == passed[-1]:
-            # Outside of a repository the project is the current directory.
-            passed = [cwd]
-            break
-        passed.append(parent)
-    return passed[-1], [os.path.join(each, FOLDER) for each in passed]
+    around = list(folders_around(cwd))
+    # Outside of a repository the project is the current directory.
+    root = next((each for each in around if os.path.lexists(os.path.join(each, ".git"))), cwd)
+    return root, [os.path.join(each, FOLDER) for each in around[: around.index(root) + 1]]
 
 
 def _files(folder: str, root: str) -> Iterator[LocalFile]:
-    try:
-        names = sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    names = sorted(list_folder(folder))
     for suffix in _SUFFIXES:
         for name in names:
             stem = name.removesuffix(suffix)
@@ -300,7 +294,6 @@ def find_shadowed(store: Store, name: str) -> NodeHash | None:
 
 def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
     """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
-    from uwf_git.model.definition.definition import UsedWorkflow  # noqa: PLC0415 (few threads use any)
 
     @cache
     def find(name: str) -> UsedWorkflow | str:

@@ -44,11 +44,7 @@ def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[st
     """Return the document of the workflow that *text* names, with *cwd* also in its project."""
     found = find_workflow(store, text, cwd=cwd)
     document = describe_workflow(found.workflow, found.closure)
-    if found.file is not None:
-        document["file"] = found.file
-    if found.shadows is not None:
-        document["shadows"] = found.shadows
-    return document
+    return document | _given(file=found.file, shadows=found.shadows)
 
 
 def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, Any]:
@@ -61,31 +57,30 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
             "description": role.description,
             "systemPrompt": role.system_prompt,
             "outputSchema": nodes[role.output_schema].payload,
+            **_given(
+                extractPrompt=role.extract_prompt,
+                checks=list(role.checks) or None,
+                outputFile=role.output_file,
+                inputFiles=list(role.input_files) or None,
+            ),
         }
-        if role.extract_prompt is not None:
-            roles[name]["extractPrompt"] = role.extract_prompt
-        if role.checks:
-            roles[name]["checks"] = list(role.checks)
-        if role.output_file is not None:
-            roles[name]["outputFile"] = role.output_file
-        if role.input_files:
-            roles[name]["inputFiles"] = list(role.input_files)
-    document: dict[str, Any] = {
+    return {
         "workflow": workflow.hash,
         "name": workflow.name,
         "description": workflow.description,
         "roles": roles,
         **_describe_moves(workflow, nodes),
+        **_given(
+            defaultAgent=workflow.default_agent,
+            agentOverrides=dict(workflow.agent_overrides) or None,
+            initialState=workflow.initial_state,
+            config=dict(workflow.config) or None,
+        ),
     }
-    if workflow.default_agent is not None:
-        document["defaultAgent"] = workflow.default_agent
-    if workflow.agent_overrides:
-        document["agentOverrides"] = dict(workflow.agent_overrides)
-    if workflow.initial_state is not None:
-        document["initialState"] = workflow.initial_state
-    if workflow.config:
-        document["config"] = dict(workflow.config)
-    return document
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _describe_moves(workflow: Workflow, nodes: Mapping[NodeHash, Node]) -> dict[str, Any]:
@@ -329,15 +324,12 @@ def _row(
         "author": commit.author.decode(errors="replace"),
         "before": commit.parents[0] if commit.parents else None,
     }
-    reason = body_of(commit.message)
-    if reason:
-        row["reason"] = reason
+    row |= _given(reason=body_of(commit.message) or None)
     if version.event == ROLLBACK:
         # The newest version with the same tree.
         older = (each for each in versions[at + 1 :] if not each.is_removed)
-        restored = next((each for each in older if each.commit.tree == commit.tree), None)
-        if restored is not None:
-            row["restored"] = restored.commit.oid
+        same = (each.commit.oid for each in older if each.commit.tree == commit.tree)
+        row |= _given(restored=next(same, None))
     if isinstance(content, StoreDamaged):
         return {**row, "error": content.message}
     before = contents[at + 1] if at + 1 < len(contents) else None

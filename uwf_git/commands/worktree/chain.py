@@ -2,7 +2,8 @@
 
 ``refs/uwf/work/<thread>`` has a commit for each turn that changed a file, and for what changed
 between two turns. The index, HEAD, stash and reflogs of the user stay as they are: what git learns
-is in an index of the thread's own, `<git dir>/uwf/files/<thread>.index`, which may be deleted.
+is in an index of the thread's own, `<git dir>/uwf/files/<thread>.index`, which may be deleted. It
+has what is recorded; what is tracked is asked of the user's index each time.
 
 Objects first, refs last, the project before the store: a kill leaves at most a commit that no step
 names, and the next turn builds on it. Recording never fails a turn.
@@ -18,17 +19,30 @@ from typing import Any, NamedTuple, TypeAlias
 from uwf_git.agents.files import is_secret_name, open_left_file
 from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.record import LEFT_OUT
-from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, move_ref
-from uwf_git.errors import Refused, UwfError
+from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, move_ref, name_all
+from uwf_git.errors import Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_oid
 from uwf_git.model.text import visible_line
 from uwf_git.store.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
-from uwf_git.store.git.fenced import Place, find_common_dir, find_place
-from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.git.program import (
+    LINK,
+    Kept,
+    Place,
+    ProgramFailed,
+    find_common_dir,
+    find_place,
+    read_settings,
+)
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_settings, find_tip, walk_trunks
-from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
+from uwf_git.store.threads.history import find_tip, read_root, walk_trunks
+from uwf_git.store.threads.local_files import (
+    files_heads,
+    files_index,
+    files_size,
+    find_workdir,
+    settings_file,
+)
 from uwf_git.surroundings import is_in_repository
 
 RECORD_FILES = "uwf.recordFiles"
@@ -46,11 +60,11 @@ HasKey: TypeAlias = Callable[[bytes], bool] | None
 _NAME_HAS_KEY = "a file whose name has a key of the environment in it: not told"
 _KEY = "it has a key of the environment in it"
 _BY_NAME = "by its name a secret"
+_UNTRACKED_NOW = "tracked no more, and git does not list it"
 _LONGEST_KEY = 64 * 1024
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
 _MADE = " ".join(["%H", *_TRAILERS])
-_UNTRACKED = "status.showUntrackedFiles"
 
 
 class Tip(NamedTuple):
@@ -71,15 +85,6 @@ class Made(NamedTuple):
     """The commit of the thread after which the turn began."""
 
 
-class _Changes(NamedTuple):
-    """What is not as the thread's own index has it."""
-
-    gone: list[str]
-    changed: list[str]
-    left_out: tuple[str, ...]
-    size: int
-
-
 class Chain:
     def __init__(
         self,
@@ -94,18 +99,24 @@ class Chain:
         self.inner = os.path.relpath(os.path.realpath(workdir), self.worktree)
         """Where in the work tree the agents run."""
 
-        self._own_index = os.path.join(place.git_dir, "index")
         self.index = files_index(store, thread)
         self._size = files_size(store, thread)
         self.git = Git(environ, place._replace(index_file=self.index))
+        self._theirs = Git(environ, place)
+        self._heads = files_heads(store, thread)
+        self.refs = [self.ref]
+        """Where its commits are; a reader of a fork adds the refs of the threads before it."""
+
         inside = os.path.relpath(os.path.realpath(store.path), self.worktree)
         # git lists nothing of its own directory.
         is_outside = inside.split(os.sep)[0] in {os.pardir, ".git"}
         self._store = "" if is_outside else inside + os.sep
         self._most_bytes = read_most(store.config)
+        self._has_key: HasKey = None
+        self._known: Collection[str] = ()
         # Who keeps a home folder in git asks for no look at all that is in it.
         config = read_config_file(os.path.join(find_common_dir(place.git_dir), "config"))
-        shown = config.over(store.user_config).get(_UNTRACKED) or ""
+        shown = config.over(store.user_config).get("status.showUntrackedFiles") or ""
         self._untracked = "no" if shown.lower() in {"no", "false"} else "all"
 
     def begin(self, commit: str) -> None:
@@ -130,27 +141,22 @@ class Chain:
         """
         at, tip = self.read_tips()
         head = None if at is None else at.commit
+        self._has_key, self._known = has_key, () if tip is None else tip.left_out
         try:
-            self._begin_index(head, has_key)
-            changes = self._look(has_key, tip)
+            tree, left_out = self._write(head, is_bounded=is_bounded)
         except ProgramFailed:
-            # An agent may have spoilt the index.
+            # An agent may have spoilt the index, or git has pruned what only that names.
             remove_file(self.index)
-            self._begin_index(head, has_key)
-            changes = self._look(has_key, tip)
-        if is_bounded:
-            self._check_bound(changes.size)
-        # First, since below a folder that became a link nothing can be named.
-        _stage(self.git, "--force-remove", changes.gone)
-        _stage(self.git, "--add", changes.changed, "--remove", "--replace")
-        tree = self.git.ask("write-tree")
+            tree, left_out = self._write(head, is_bounded=is_bounded)
+        known = tuple(each for each in self._known if not each.endswith(_UNTRACKED_NOW))
         if tip is None:
-            is_same = at is not None and at.tree == tree and not changes.left_out
+            is_same = at is not None and at.tree == tree and not left_out
             if head is not None and is_same and since in {None, head}:
+                self._note_head(after, head)
                 return head
-        elif (tip.tree, tip.head, tip.left_out) == (tree, head, changes.left_out):
+        elif (tip.tree, tip.head, known) == (tree, head, left_out):
             return tip.commit
-        told = "".join(f"{LEFT_OUT}{each}\n" for each in changes.left_out)
+        told = "".join(f"{LEFT_OUT}{each}\n" for each in left_out)
         trailers = f"Uwf-Thread: {self.thread}\nUwf-After: {after}\n"
         trailers += "" if head is None else f"{_HEAD}{head}\n"
         message = "\n\n".join(filter(None, [title, told.rstrip("\n"), trailers]))
@@ -171,14 +177,31 @@ class Chain:
 
     def reaches(self, commit: str) -> bool:
         """Check whether *commit* is one of the chain, or of what it began with."""
-        return not self.git.run("merge-base", "--is-ancestor", commit, self.ref).status
+        return bool(self.git.run("for-each-ref", f"--contains={commit}", *self.refs).stdout)
+
+    def find_begun(self) -> str | None:
+        """Return the commit of the files as they were recorded last."""
+        _, tip = self.read_tips()
+        return find_commit(self.git, self._find_noted()) if tip is None else tip.commit
+
+    def _find_noted(self) -> str | None:
+        return next(reversed(read_heads(self._heads).values()), None)
+
+    def _note_head(self, after: str, head: str) -> None:
+        """Note that the files of the turn after *after* were as *head*, before the chain begins."""
+        if self._find_noted() != head:
+            noted = {**read_heads(self._heads), after: head}
+            told = "".join(f"{turn} {each}\n" for turn, each in noted.items())
+            os.makedirs(os.path.dirname(self._heads), exist_ok=True)
+            replace_file(self._heads, told.encode(), durable=False)
 
     def surrounds(self, path: str) -> bool:
         return f"{os.path.realpath(path)}{os.sep}".startswith(self.worktree + os.sep)
 
     def read_log(self) -> list[Made]:
         """Return the commits of the chain, newest first, and those behind it; none without one."""
-        ran = self.git.run("log", "--first-parent", f"--format={_MADE}", self.ref)
+        words = ("--first-parent", "--topo-order", "--ignore-missing", f"--format={_MADE}")
+        ran = self.git.run("log", *words, *self.refs, "--")
         return [Made(*line.split(" ")) for line in ran.stdout.decode().splitlines()]
 
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
@@ -186,57 +209,122 @@ class Chain:
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
         commits = list(_read_batch(self.git.run("cat-file", "--batch", given=asked).stdout))
         if any(len(name) != _OID_DIGITS for name, _ in filter(None, commits)):
-            problem = "has ids of more than 40 digits there, which no step can name"
-            raise ProgramFailed("git", problem)
+            raise ProgramFailed("git", "has ids of more than 40 digits, which no step can name")
         head, tip = commits if len(commits) == len(asked.split()) else (None, None)
         return head and read_tip(*head), tip and read_tip(*tip)
 
-    def _begin_index(self, head: str | None, has_key: HasKey) -> None:
-        """Make the own index, unless it is there; what is staged and unfit is as in HEAD."""
+    def _write(self, head: str | None, *, is_bounded: bool) -> tuple[str, tuple[str, ...]]:
+        """Bring the own index up to date; return its tree, and what is told of files left out."""
+        self._begin_index(head)
+        gone, changed, left_out, size = self._look(*self._compare(head))
+        if is_bounded:
+            self._check_bound(size)
+        # First, since below a folder that became a link nothing can be named.
+        _stage(self.git, "--force-remove", gone)
+        _stage(self.git, "--add", changed, "--remove", "--replace")
+        return self.git.ask("write-tree"), left_out
+
+    def _compare(self, head: str | None) -> tuple[Mapping[str, bool], Collection[str]]:
+        """Compare the own index with the user's, by which files are tracked.
+
+        Returns:
+            The files that only the user's has, and whether each is a submodule; the files that
+            only the own has.
+        """
+        words = ("ls-files", "-v", "--stage", "-z")
+        ran = self._theirs.run(*words)
+        if ran.status:
+            # An agent may have spoilt it: what was tracked counts.
+            return {}, ()
+        theirs = set(os.fsdecode(ran.stdout).split("\0"))
+        ours = set(self.git.ask(*words).split("\0"))
+        flagged = {row.partition("\t")[2] for row in theirs ^ ours if row[:1] not in "HM"}
+        if flagged:
+            # git is told not to look at other files than before, as by a sparse checkout.
+            now = [row for row in theirs if row.partition("\t")[2] in flagged]
+            rows = [f"0 {'0' * _OID_DIGITS}\t{path}" for path in flagged] + [row[2:] for row in now]
+            self.git.ask("update-index", "-z", "--index-info", given=name_all(rows))
+            for word, tags in (("--skip-worktree", "Ss"), ("--assume-unchanged", "hs")):
+                _stage(self.git, word, [row.partition("\t")[2] for row in now if row[0] in tags])
+            self._drop_unfit(self.git, head, flagged)
+            ours = set(self.git.ask(*words).split("\0"))
+        own = {row.partition("\t")[2] for row in ours - theirs}
+        pairs = (row.split("\t", 1) for row in theirs - ours)
+        others = {path: about[2:].startswith(LINK) for about, path in pairs}
+        found = [path for path in others.keys() - own if self._has(path, is_link=others[path])]
+        return {path: others[path] for path in found}, own - others.keys()
+
+    def _list_unfit(self, paths: set[str]) -> dict[str, str]:
+        """Return which of *paths*, changed files that are tracked no more, may not be recorded."""
+        if not paths:
+            return {}
+        words = ("ls-files", "--cached", "--ignored", "--exclude-standard", "-z")
+        ignored = paths if self._untracked == "no" else paths & {*self.git.ask(*words).split("\0")}
+        secrets = {path: _BY_NAME for path in paths if is_secret_name(path)}
+        return secrets | dict.fromkeys(ignored, _UNTRACKED_NOW)
+
+    def _has(self, path: str, *, is_link: bool) -> bool:
+        """Check whether the work tree has a file *path*, not behind a link."""
+        whole = os.path.join(self.worktree, path)
+        folder = os.path.dirname(whole)
+        is_file = os.path.isfile(whole) or os.path.islink(whole)
+        is_there = os.path.lexists(os.path.join(whole, ".git")) if is_link else is_file
+        return is_there and os.path.realpath(folder) == folder
+
+    def _begin_index(self, head: str | None) -> None:
+        """Make the own index, unless it is there."""
         # That of a git which was killed: the lock of the thread is held.
         remove_file(self.index + ".lock")
         if os.path.exists(self.index):
             return
         os.makedirs(os.path.dirname(self.index), exist_ok=True)
         part = self.index + ".part"
-        git = self.git._replace(place=self.git.place._replace(index_file=part))
         remove_file(part + ".lock")
         with suppress(FileNotFoundError):
             # With its times: by them git knows which files it has to read.
-            shutil.copy2(self._own_index, part)
-            words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=d")
-            listed = ("ls-files", "-z") if head is None else (*words, "-z", head)
-            staged = filter(None, git.ask(*listed).split("\0"))
-            unfit = [path for path in staged if self._judge(path, has_key, is_new=True)[0]]
-            if head is None:
-                _stage(git, "--force-remove", unfit)
-            elif unfit:
-                given = os.fsencode("\0".join(unfit) + "\0")
-                back = ("--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-")
-                git.ask(*back, "--pathspec-file-nul", head, given=given)
+            shutil.copy2(os.path.join(self.git.place.git_dir, "index"), part)
+            place = self.git.place._replace(index_file=part)
+            self._drop_unfit(self.git._replace(place=place), head)
             os.replace(part, self.index)
 
-    def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
+    def _drop_unfit(self, git: Git, head: str | None, paths: Collection[str] = ()) -> None:
+        """Make what is staged, of all files or of *paths*, as in HEAD if it is unfit."""
+        words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=d")
+        listed = ("ls-files", "-z") if head is None else (*words, "-z", head)
+        staged = filter(paths.__contains__ if paths else None, git.ask(*listed).split("\0"))
+        unfit = [path for path in staged if self._judge(path, is_new=True)[0]]
+        if head is None:
+            _stage(git, "--force-remove", unfit)
+        elif unfit:
+            back = ("--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-")
+            git.ask(*back, "--pathspec-file-nul", head, given=name_all(unfit))
+
+    def _look(
+        self, more: Mapping[str, bool], loose: Collection[str]
+    ) -> tuple[list[str], list[str], tuple[str, ...], int]:
+        """Return what is gone, what has changed, what is told of files left out, and the bytes.
+
+        *more* files are tracked than the index has, *loose* ones are not.
+        """
         words = ("--porcelain=v2", "-z", f"--untracked-files={self._untracked}", "--no-renames")
         told = self.git.ask("status", *words, "--ignore-submodules=dirty")
         gone: list[str] = []
         changed: list[str] = []
         left_out: list[str] = []
         size = 0
-        # Who looks without the key of then cannot find it: such a file stays out.
-        had_key = () if tip is None else [each for each in tip.left_out if each.endswith(_KEY)]
-        for path, is_gone, is_new, is_link in _read_status(told):
+        rows = list(_read_status(told, more))
+        unfit = self._list_unfit({path for path, is_gone, *_ in rows if not is_gone} & {*loose})
+        for path, is_gone, is_new, is_link in rows:
             if self._store and path.startswith(self._store):
                 continue
-            if is_gone:
+            if is_gone or path in unfit:
                 gone.append(path)
+                left_out += [f"{_spell(path)}: {unfit[path]}"] if path in unfit else []
                 continue
-            if has_key is not None and has_key(os.fsencode(path)):
+            if self._has_key is not None and self._has_key(os.fsencode(path)):
                 left_out.append(_NAME_HAS_KEY)
                 continue
-            problem, bytes_ = (None, 0) if is_link else self._judge(path, has_key, is_new=is_new)
-            if f"{_spell(path)}: {_KEY}" in had_key:
-                problem = _KEY
+            problem, bytes_ = (None, 0) if is_link else self._judge(path, is_new=is_new)
             if problem is None and len(changed) >= _MOST_FILES:
                 problem = f"more than {_MOST_FILES} files"
             if problem is None and size + bytes_ > _MOST_BYTES:
@@ -248,14 +336,17 @@ class Chain:
                 left_out.append(f"{_spell(path)}: {problem}")
         with_key = [each for each in left_out if each.endswith(_KEY)]
         others = [each for each in left_out if not each.endswith(_KEY)]
-        more = len(others) - _SHOWN
-        others[_SHOWN:] = [f"and {more} more"] if more > 0 else []
-        return _Changes(gone, changed, (*with_key, *others), size)
+        unnamed = len(others) - _SHOWN
+        others[_SHOWN:] = [f"and {unnamed} more"] if unnamed > 0 else []
+        return gone, changed, (*with_key, *others), size
 
-    def _judge(self, path: str, has_key: HasKey, *, is_new: bool) -> tuple[str | None, int]:
+    def _judge(self, path: str, *, is_new: bool) -> tuple[str | None, int]:
         """Return why a changed file is left out, None if it is not, and its size in bytes."""
         if path.endswith("/"):
             return "a repository inside", 0
+        if f"{_spell(path)}: {_KEY}" in self._known:
+            # Who looks without the key of then cannot find it.
+            return _KEY, 0
         if is_new and is_secret_name(path):
             return _BY_NAME, 0
         whole = os.path.join(self.worktree, path)
@@ -266,7 +357,7 @@ class Chain:
                 return "neither a file nor a link", 0
             if found.st_size > _LARGEST:
                 return f"{found.st_size} bytes", 0
-            if _holds_key(whole, has_key):
+            if _holds_key(whole, self._has_key):
                 return _KEY, 0
         except OSError as error:
             return f"cannot be read: {error.strerror}", 0
@@ -275,8 +366,7 @@ class Chain:
     def _check_bound(self, size: int) -> None:
         whole = int(read_if_there(self._size) or b"0") + size
         if whole > self._most_bytes:
-            problem = f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
-            raise ProgramFailed("git", problem)
+            raise StoreFailed(f"{whole} bytes are more than {MAX_FILES} allows for a thread")
         if size:
             replace_file(self._size, b"%d" % whole, durable=False)
 
@@ -314,8 +404,7 @@ def _holds_key(whole: str, has_key: HasKey) -> bool:
 
 def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
     if paths:
-        given = os.fsencode("\0".join(paths) + "\0")
-        git.ask("update-index", word, *words, "-z", "--stdin", given=given)
+        git.ask("update-index", word, *words, "-z", "--stdin", given=name_all(paths))
 
 
 def find_chain(
@@ -350,6 +439,14 @@ def find_chain(
     return None
 
 
+def find_settings(store: Store, thread: ThreadId) -> Kept:
+    """Return the settings of git that the project had when the outermost thread began."""
+    tip = find_tip(store, thread)
+    if tip is not None:
+        thread = read_root(store, tip).record.thread
+    return read_settings(settings_file(store, thread))
+
+
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the document of each of *ranges*; numbers only if the project is here."""
     found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
@@ -373,6 +470,13 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
                 now["removed"] += int(more[0]) if more[0].isdecimal() else 0
             return {name: {**each, **counts.get(each["after"], {})} for name, each in found.items()}
     return dict(found)
+
+
+def read_heads(path: str) -> dict[str, str]:
+    """Return the commits of HEAD that stood for the files, by the commits before the turns."""
+    text = read_if_there(path).decode(errors="replace")
+    rows = (line.partition(" ") for line in text.split("\n"))
+    return {after: head for after, _, head in rows if is_oid(head)}
 
 
 def read_most(config: GitConfig) -> int:
@@ -411,17 +515,26 @@ def read_tip(commit: str, content: str) -> Tip:
     return Tip(commit, tree, head if is_oid(head) else None, tuple(left_out), is_made)
 
 
-def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:
-    """Yield what is not as the index has it: a path, and whether it is gone, new, a submodule."""
+def _read_status(told: str, tracked: Mapping[str, bool]) -> Iterator[tuple[str, bool, bool, bool]]:
+    """Yield what is not as the index has it: a path, and whether it is gone, new, a submodule.
+
+    *tracked* files are not in the index yet; they are new unless HEAD has them.
+    """
+    in_head = set()
     for row in told.split("\0"):
         if row.startswith("? "):
-            yield row[2:], False, True, False
+            if row[2:].rstrip("/") not in tracked:
+                yield row[2:], False, True, False
         elif row.startswith("u "):
             yield row.split(" ", 10)[10], row.split(" ", 7)[6] == "000000", False, False
         elif row.startswith("1 "):
             _, states, submodule, *_, path = row.split(" ", 8)
+            if states[0] == "D":
+                in_head.add(path)
             if states[1] != ".":
                 yield path, states[1] == "D", False, submodule[0] == "S"
+    for path, is_link in tracked.items():
+        yield path, False, path not in in_head, is_link
 
 
 def _spell(path: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, take_notes
+from uwf_git.store.threads.history import Snapshot
+from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, remove_folder, take_notes
 
 _ORIGIN = "origin"
 
@@ -84,6 +85,19 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
     return worktree if worktree.path == place_of(store, thread) else None
 
 
+def find_own_worktree(store: Store, owner: Snapshot) -> Worktree | None:
+    """Return what is recorded of the worktree of *owner*, a branch that works apart."""
+    return find_worktree(store, find_parent(owner), owner.record.thread)
+
+
+def find_parent(owner: Snapshot) -> ThreadId:
+    """Return the thread of which *owner*, which works apart, is a branch."""
+    parent = owner.get_trunk()
+    if parent is None:
+        raise ValueError("the thread does not work apart")  # a bug of the caller
+    return parent
+
+
 def place_of(store: Store, thread: ThreadId) -> str | None:
     """Return where the worktree of a branch is; None if the user has no home directory.
 
@@ -133,9 +147,7 @@ def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
 def forget_worktrees(store: Store, parent: ThreadId) -> None:
     """Remove what is recorded of the branches of *parent*, if all their worktrees are gone."""
     if all(each.is_removed for each in list_worktrees(store, parent)):
-        import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; `thread show` asks here too)
-
-        shutil.rmtree(_path(store, parent), ignore_errors=True)
+        remove_folder(_path(store, parent))
 
 
 def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:

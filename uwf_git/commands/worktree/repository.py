@@ -12,11 +12,13 @@ from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, SplitOrigin, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
 from uwf_git.store.durable import remove_file, replace_file
-from uwf_git.store.git.fenced import (
+from uwf_git.store.git.program import (
     LINK,
     NOTHING_KEPT,
     Kept,
     Place,
+    ProgramFailed,
+    Ran,
     fenced,
     find_common_dir,
     find_inner,
@@ -26,7 +28,6 @@ from uwf_git.store.git.fenced import (
     run_fenced,
     share_sparseness,
 )
-from uwf_git.store.git.program import ProgramFailed, Ran
 
 # The user's repository, as git itself sees it: its state, a new worktree, a tree out of a worktree.
 #
@@ -364,7 +365,7 @@ class _Writer(NamedTuple):
             _stage(git, {name: "0" * len(commit) for name, commit in links.items()}, mode="0")
             secrets = self._leave_secrets(git, place, others, _read_tree(git, tip))
             left_out = (f":(exclude,top,literal){name}" for name in (*inner, *secrets))
-            git.ask("add", "--all", *_NAMED, given=_name_all([".", *left_out]))
+            git.ask("add", "--all", *_NAMED, given=name_all([".", *left_out]))
             here = {name: commit for name, commit in links.items() if _is_folder(place, name)}
             kept = {name: self._keep(place, name) or links.get(name) for name in inner}
             _stage(git, {name: commit for name, commit in (here | kept).items() if commit})
@@ -384,7 +385,7 @@ class _Writer(NamedTuple):
         secrets = {path: line for path, line in told.items() if line is not None}
         if secrets:
             reset = ("--literal-pathspecs", "reset", "--quiet")
-            git.ask(*reset, *_NAMED, tree, given=_name_all(secrets))
+            git.ask(*reset, *_NAMED, tree, given=name_all(secrets))
             self.left_out.extend(secrets.values())
         return secrets
 
@@ -420,7 +421,7 @@ def _is_folder(place: _Place, name: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _name_all(paths: Iterable[str]) -> bytes:
+def name_all(paths: Iterable[str]) -> bytes:
     return os.fsencode("\0".join(paths))
 
 

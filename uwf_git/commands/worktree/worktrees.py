@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
-from uwf_git.commands.worktree.chain import find_chain, read_tip, tell_secret
+from uwf_git.commands.worktree.chain import find_chain, find_settings, read_tip, tell_secret
 from uwf_git.commands.worktree.record import (
     Inner,
     SplitOrigin,
     Worktree,
     describe_work,
+    find_own_worktree,
+    find_parent,
     find_split_origin,
     find_worktree,
     forget_worktree,
@@ -43,11 +45,11 @@ from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.durable import remove_file
-from uwf_git.store.git.fenced import find_common_dir, find_place
+from uwf_git.store.git.program import find_common_dir, find_place
 from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import Snapshot, find_settings, walk_trunks
+from uwf_git.store.threads.history import Snapshot, walk_trunks
 from uwf_git.store.threads.local_files import (
     STAYS,
     ThreadBusy,
@@ -87,11 +89,6 @@ def note_origin(
     return origin
 
 
-def find_own_worktree(store: Store, owner: Snapshot) -> Worktree | None:
-    """Return what is recorded of the worktree of *owner*, a branch that works apart."""
-    return find_worktree(store, _find_parent(owner), owner.record.thread)
-
-
 def make_worktree(
     store: Store, environ: Mapping[str, str], owner: Snapshot, *, source: str
 ) -> Worktree:
@@ -119,16 +116,8 @@ def lock_worktrees(store: Store) -> AbstractContextManager[object]:
     return hold_lock(store.local_path("locks", "worktrees"), wait=True)
 
 
-def _find_parent(owner: Snapshot) -> ThreadId:
-    """Return the thread of which *owner*, which works apart, is a branch."""
-    parent = owner.get_trunk()
-    if parent is None:
-        raise ValueError("the thread does not work apart")  # a bug of the caller
-    return parent
-
-
 def _plan(store: Store, environ: Mapping[str, str], owner: Snapshot, source: str) -> Worktree:
-    thread, parent, at = owner.record.thread, _find_parent(owner), find_isolation(owner) or ""
+    thread, parent, at = owner.record.thread, find_parent(owner), find_isolation(owner) or ""
     origin = find_split_origin(store, parent, at)
     if origin is None or origin.source != source:
         origin = note_origin(store, environ, parent, at=at, source=source)
@@ -188,7 +177,7 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
     Returns:
         The ref of the commit; None if the branch, which works apart, does so on another machine.
     """
-    parent, at = _find_parent(snapshot), find_isolation(snapshot)
+    parent, at = find_parent(snapshot), find_isolation(snapshot)
     thread, ref = snapshot.record.thread, name_work(snapshot.record.thread)
     with lock_worktrees(store):
         worktree = find_worktree(store, parent, thread)

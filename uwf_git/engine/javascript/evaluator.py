@@ -379,8 +379,11 @@ class _Evaluation:
         self.reader.budget.evaluate()
         return _RULES[type(node)](self, node, scope)
 
-    def _failed(self, problem: Unanswerable, at: int) -> ExpressionFailed:
-        return ExpressionFailed(self._source, str(problem), at)
+    def _answer(self, at: int, operation: Callable[..., Any], *operands: Any) -> Any:
+        try:
+            return operation(*operands)
+        except Unanswerable as problem:
+            raise ExpressionFailed(self._source, str(problem), at) from None
 
     def constant(self, node: parser.Constant, _: _Scope) -> Any:
         return node.value
@@ -397,19 +400,14 @@ class _Evaluation:
 
     def unary(self, node: parser.Unary, scope: _Scope) -> Any:
         operand = self.value(node.operand, scope)
-        try:
-            return apply_unary(self.reader.budget, node.operator, operand)
-        except Unanswerable as problem:
-            raise self._failed(problem, node.position) from None
+        budget = self.reader.budget
+        return self._answer(node.position, apply_unary, budget, node.operator, operand)
 
     def binary(self, node: parser.Binary, scope: _Scope) -> Any:
         left = self.value(node.first, scope)
         for sign, position, operand in node.rest:
             right = self.value(operand, scope)
-            try:
-                left = apply_binary(self.reader.budget, sign, left, right)
-            except Unanswerable as problem:
-                raise self._failed(problem, position) from None
+            left = self._answer(position, apply_binary, self.reader.budget, sign, left, right)
         return left
 
     def logical(self, node: parser.Logical, scope: _Scope) -> Any:
@@ -434,10 +432,7 @@ class _Evaluation:
         texts = []
         for part in node.parts:
             value = self.value(part, scope)
-            try:
-                texts.append(values.to_text(value))
-            except Unanswerable as problem:
-                raise self._failed(problem, part.position) from None
+            texts.append(self._answer(part.position, values.to_text, value))
         self.reader.budget.make(sum(map(len, texts)))
         return "".join(texts)
 
@@ -445,10 +440,8 @@ class _Evaluation:
         value = self.value(node.argument, scope)
         if node.function == "Array.isArray":
             return values.is_array(value)
-        try:
-            return tuple(self.reader.elements(self.reader.keys(value)))
-        except Unanswerable as problem:
-            raise self._failed(problem, node.position) from None
+        reader = self.reader
+        return self._answer(node.position, lambda: tuple(reader.elements(reader.keys(value))))
 
     def access(self, node: parser.Access, scope: _Scope) -> Any:
         value = self.value(node.target, scope)
@@ -463,7 +456,7 @@ class _Evaluation:
                     argument = self._argument(link, scope)
                     value = call_method(self.reader, value, link.method, argument)
             except Unanswerable as problem:
-                raise self._failed(problem, link.position) from None
+                raise ExpressionFailed(self._source, str(problem), link.position) from None
         return value
 
     def _argument(self, call: parser.Call, scope: _Scope) -> Any:
@@ -621,6 +614,15 @@ MOST = 10
 """They may cost as much as so many expressions that use a limit up."""
 
 
+def judge_cheaply(source: str, names: Mapping[str, Any], *, share: int) -> bool | None:
+    """Return whether *source* holds, at a part of what it may cost; None if it has no answer."""
+    try:
+        expression = parser.parse_expression(source, tuple(names))
+        return evaluate_condition(expression, names, Budget(share=share))
+    except ExpressionFailed:
+        return None
+
+
 class Together:
     """Evaluates expressions and templates, each parsed once; their costs are limited together."""
 
@@ -629,8 +631,10 @@ class Together:
         self._expression, self._template = cache(parser.parse_expression), cache(parse_template)
 
     def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
+        """Return the value of *source*; None for undefined, too."""
         with self._budget(source) as budget:
-            return evaluate(self._expression(source, frozenset(names)), names, budget)
+            value = evaluate(self._expression(source, frozenset(names)), names, budget)
+        return None if value is UNDEFINED else value
 
     def holds(self, source: str, names: Mapping[str, Any]) -> bool:
         with self._budget(source) as budget:

@@ -160,7 +160,6 @@ PRECEDENCE = {
     **dict.fromkeys(("*", "/", "%"), 4),
 }
 
-_UNARY = ("!", "-", "+", "typeof")
 _LITERALS = {
     "true": True,
     "false": False,
@@ -206,11 +205,9 @@ def parse_tokens(source: str, tokens: list[Token], names: Collection[str] | None
         root = _Parser(source, tokens).whole()
     except RecursionError:
         # The caller's own stack was nearly used up.
-        problem = "it nests too deeply"
-    else:
-        check_tree(source, root, names)
-        return Expression(source, root)
-    raise ExpressionFailed(source, problem, tokens[0].position)
+        raise ExpressionFailed(source, "it nests too deeply", tokens[0].position) from None
+    check_tree(source, root, names)
+    return Expression(source, root)
 
 
 class _Parser:
@@ -297,7 +294,7 @@ class _Parser:
     def _unary(self) -> Node:
         token = self._token
         operator = str(token.value) if token.kind == "name" else token.kind
-        if operator not in _UNARY:
+        if operator not in ("!", "-", "+", "typeof"):
             return self._access()
         self._next += 1
         self._deeper(token.position)

@@ -81,7 +81,7 @@ RESERVED = frozenset(_WORDS.split())
 _UTF_16 = f"utf-16-{sys.byteorder[0]}e"
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_units(text: str) -> str:
@@ -100,7 +100,7 @@ def from_units(text: str) -> str:
 
 def has_surrogate(text: str) -> bool:
     """Check whether *text* has a surrogate; in a result of `from_units` it is a lone one."""
-    return not text.isascii() and _SURROGATE.search(text) is not None
+    return not text.isascii() and SURROGATE.search(text) is not None
 
 
 def name_end(text: str, at: int) -> int:
@@ -283,7 +283,6 @@ def to_double(number: float) -> float:
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
-_BASES = {"x": 16, "o": 8, "b": 2}
 
 # Number::toString writes digits from 1e-6 up to 1e21, with an exponent outside of that.
 _MOST_DIGITS = 21
@@ -325,7 +324,7 @@ def text_number(text: str) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text)
     if _BASED.fullmatch(text):
-        return to_double(int(text[2:], _BASES[text[1].lower()]))
+        return to_double(int(text, 0))
     return _INFINITE.get(text, math.nan)
 
 
@@ -370,8 +369,7 @@ _OF_TEXTS = (
 )
 TEXT = frozenset(_OF_TEXTS.split())
 
-_OF_NUMBERS = "toExponential toFixed toPrecision"
-NUMBER = frozenset(_OF_NUMBERS.split())
+NUMBER = frozenset({"toExponential", "toFixed", "toPrecision"})
 
 
 # What one evaluation may cost: nodes, elements and characters are counted, not seconds.
@@ -449,8 +447,6 @@ class Budget:
 # or a tuple that an expression made) or an object (a Mapping of the data). `from_data` gives such
 # a value for a piece of JSON data; what is inside an array or object of the data is still data.
 
-_VALUE_SHOWN = 40
-
 
 def is_array(value: Any) -> bool:
     return isinstance(value, list | tuple)
@@ -526,7 +522,7 @@ def described(value: Any) -> str:
     if is_array(value):
         return "an array"
     if isinstance(value, str):
-        return f"the text {from_units(value[:_VALUE_SHOWN])!r}"
+        return f"the text {from_units(value[:40])!r}"
     return "an object" if isinstance(value, Mapping) else to_text(value)
 
 

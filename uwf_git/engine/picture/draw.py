@@ -215,10 +215,8 @@ class _Mermaid:
         return parts
 
     def _flow(self, plan: FlowPlan) -> list[_Part]:
-        start, end = (
-            self._node("end", "start", plan.marks[0]),
-            self._node("end", "end", plan.marks[1]),
-        )
+        ends = zip(("start", "end"), plan.marks, strict=True)
+        start, end = [self._node("end", name, mark) for name, mark in ends]
         return self._chain([start, *map(self._part, plan.blocks), end])
 
     def _part(self, block: Block) -> _Part:

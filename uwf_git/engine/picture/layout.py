@@ -1,5 +1,6 @@
 """The layouts of pictures: of flows, boxes in boxes; of graphs, a spine with lanes."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -367,17 +368,10 @@ class _Spine:
     def _choose_lanes(self, numbers: Iterable[int]) -> dict[int, int]:
         """Give each way the nearest lane that is free along it, the shortest first."""
         spans = {n: sorted((self._exit_y[n], self._entry_y[n])) for n in numbers}
-        lanes: list[list[int]] = []
-        chosen = {}
+        chosen: dict[int, int] = {}
         for number in sorted(spans, key=lambda n: (spans[n][1] - spans[n][0], n)):
-            low, high = spans[number]
-            lane = 0
-            while lane < len(lanes) and any(
-                low - 8 < spans[other][1] and spans[other][0] < high + 8 for other in lanes[lane]
-            ):
-                lane += 1
-            if lane == len(lanes):
-                lanes.append([])
-            lanes[lane].append(number)
-            chosen[number] = lane
+            low, high = spans[number][0] - 8, spans[number][1] + 8
+            others = ((lane, *spans[other]) for other, lane in chosen.items())
+            taken = {lane for lane, start, end in others if low < end and start < high}
+            chosen[number] = next(lane for lane in itertools.count() if lane not in taken)
         return chosen

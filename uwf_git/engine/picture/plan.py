@@ -450,17 +450,12 @@ def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -
 
 def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:
     marks = {}
-    around = position.up
-    for part in reversed(position.parts[:-1]):
-        if around is None:
-            break
+    for count, part in enumerate(position.parts[:-1], 1):
         if part.turn is not None:
-            word = "item" if flow.nodes[around.place].kind == "map" else "pass"
-            number = part.turn + (word == "item")
-            marks[around.place] = Mark(
-                "now", f"▶ {word} {number}", f"the thread is in {word} {number}"
-            )
-        around = around.up
+            place = Position(position.parts[:count]).place
+            word = "item" if flow.nodes[place].kind == "map" else "pass"
+            told = f"{word} {part.turn + (word == 'item')}"
+            marks[place] = Mark("now", f"▶ {told}", f"the thread is in {told}")
     return marks
 
 

@@ -417,10 +417,6 @@ def not_checked(_text: FlowText) -> str | None:
     return None
 
 
-def _not_found(_name: str) -> str:
-    return "no other workflow is known here"
-
-
 class Surroundings(NamedTuple):
     """Where a file lies, and who checks what it refers to."""
 
@@ -429,7 +425,7 @@ class Surroundings(NamedTuple):
 
     check_text: CheckText = not_checked
     list_reads: ListReads = lambda _text: ()
-    find_used: FindUsed = _not_found
+    find_used: FindUsed = lambda _name: "no other workflow is known here"
     used: Sequence[UsedWorkflow] = ()
     """The workflows that run already in the flow to which the file adds nodes."""
 

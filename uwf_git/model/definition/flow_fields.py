@@ -369,16 +369,13 @@ class FieldReader:
         if not self._is_text(path, value):
             return False
         if not value.strip() or len(value) > _LONGEST_LABEL or _CONTROL.search(value):
-            message = f"must be one line of 1 to {_LONGEST_LABEL} characters"
-            return self._add(path, message)
+            return self._add(path, f"must be one line of 1 to {_LONGEST_LABEL} characters")
         return True
 
     def _is_agent(self, path: DocumentPath, value: Any) -> bool:
         if not self._is_text(path, value):
             return False
-        problem = check_name(value)
-        if value in SENTINELS:
-            problem = "it is an end of a graph"
+        problem = "it is an end of a graph" if value in SENTINELS else check_name(value)
         if problem:
             return self._add(path, f"{shown(value)} cannot be an agent's name: {problem}")
         return True

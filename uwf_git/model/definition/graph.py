@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 from uwf_git.model.builtin import reference
@@ -23,12 +24,7 @@ from uwf_git.model.definition.definition import (
     unknown_name,
     yaml_kind,
 )
-from uwf_git.model.definition.flow_fields import (
-    KEYS,
-    FieldReader,
-    FlowChecks,
-    kinds_with,
-)
+from uwf_git.model.definition.flow_fields import KEYS, FieldReader, FlowChecks, kinds_with
 from uwf_git.model.definition.roles import SENTINELS, list_fields
 from uwf_git.model.flow import (
     KINDS,
@@ -47,7 +43,6 @@ from uwf_git.model.workflow import END, START, Transition
 # Containers in a workflow file: from ``root``, or a bare container, to the table of a flow.
 
 LANGUAGES = ("javascript", "jsonata")
-_LISTS = ("nodes", "else")
 _NODES = "containers and agents"
 
 
@@ -159,10 +154,7 @@ class _FlowReader:
         """Return what the known container at *place* and those around it mean for a node in it."""
         parts = place.split("/") if place else []
         places = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-        around = _Around()
-        for each in places:
-            around = _enter(around, self.nodes[each])
-        return around
+        return reduce(_enter, (self.nodes[each] for each in places), _Around())
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
         if not self._has_room(path, place):
@@ -176,7 +168,7 @@ class _FlowReader:
         self.nodes[place] |= self._fields.read(path, kind, fields, names=around.names)
         self._check_id(path, place)
         around = self._inside(path, place, around)
-        for key in _LISTS:
+        for key in ("nodes", "else"):
             if key in KEYS[kind]:
                 self._read_list(path, key, fields.get(key), place, around)
 
@@ -210,8 +202,8 @@ class _FlowReader:
         """Return *value* without the keys that only other types have, which are findings."""
         kept: dict[str, Any] = {}
         for key, item in value.items():
-            others = [] if key in KEYS[kind] else kinds_with(key)
-            if others:
+            others = kinds_with(key)
+            if others and kind not in others:
                 only = ", ".join(others)
                 self._findings.add((*path, key), f"{key!r} is not for {kind}, but for {only}")
             else:

@@ -26,14 +26,18 @@ from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.names import check_path_below, fold, is_node_hash
 from uwf_git.model.workflow import END, START
 from uwf_git.model.workflow_name import check_name
-from uwf_git.model.yaml_include import BadYaml, IncludedNotJson, YamlDocument, json_as_yaml
-from uwf_git.model.yaml_reader import parse_yaml
+from uwf_git.model.yaml_reader import (
+    BadYaml,
+    IncludedNotJson,
+    YamlDocument,
+    json_as_yaml,
+    parse_yaml,
+)
 
 # Agents in a workflow file: ``defaultAgent`` and ``agentOverrides``.
 #
 # A setting whose name looks secret is refused, since a definition is kept for ever and pushed.
 
-_KEYS = ("command", "protocol", "timeout", "retries", "backoff", "env")
 _PROTOCOLS = ("positional", "flags")
 
 # Longer ones overflow the system calls that wait.
@@ -79,7 +83,7 @@ def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec 
     if not isinstance(value, dict):
         findings.add(path, f"must be a command or a mapping with one, not {yaml_kind(value)}")
         return None
-    fields = findings.read_fields(path, value, _KEYS) or {}
+    fields = findings.read_fields(path, value, AgentSpec._fields) or {}
     if "command" not in fields:
         findings.add(path, "'command' is missing")
         return None
@@ -87,9 +91,7 @@ def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec 
     agent = AgentSpec(
         command=command or "",
         protocol=_read_protocol(findings, path, fields),
-        timeout=_read_number(findings, path, fields, "timeout"),
-        retries=_read_number(findings, path, fields, "retries"),
-        backoff=_read_number(findings, path, fields, "backoff"),
+        **{key: _read_number(findings, path, fields, key) for key in _NUMBERS},
         env=_read_env(findings, path, fields),
     )
     return None if command is None else agent
@@ -231,8 +233,7 @@ def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
         findings.raise_if_any()
     except InvalidWorkflow as error:
         raise _bad_agent(name, error.problems) from None
-    named = document.value if isinstance(document.value, dict) else {"command": ""}
-    settings = dict(named)
+    settings = dict(document.value if isinstance(document.value, dict) else {"command": ""})
     if agent is not None and "command" in settings:
         settings["command"] = agent.command
     return settings
@@ -265,12 +266,8 @@ def _without_removals(findings: Findings, document: YamlDocument) -> Any:
 CheckSchema = Callable[[Any], list[Problem]]
 
 SENTINELS = {
-    START: START,
-    "__START__": START,
-    "__start__": START,
-    END: END,
-    "__END__": END,
-    "__end__": END,
+    **dict.fromkeys((START, "__START__", "__start__"), START),
+    **dict.fromkeys((END, "__END__", "__end__"), END),
 }
 """Every spelling of the two ends of a graph (seeds 000, 001, 003), and the stored spelling."""
 
@@ -279,8 +276,6 @@ MOST_CHECKS = 20
 
 ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
-_LISTS = ("allOf", "anyOf", "oneOf")
-_REST = ("additionalProperties", "unevaluatedProperties")
 _OPEN = {"$ref", "$dynamicRef", "patternProperties", "if", "dependentSchemas"}
 
 
@@ -444,7 +439,8 @@ def list_fields(schema: Any) -> tuple[list[str], bool]:
     if not isinstance(schema, dict):
         return [], True
     # A schema with problems is read too.
-    lists = [schema[key] for key in _LISTS if isinstance(schema.get(key), list)]
+    keys = ("allOf", "anyOf", "oneOf")
+    lists = [schema[key] for key in keys if isinstance(schema.get(key), list)]
     # What a part does not name, the schema around it may.
     around: dict[str, Any] = {"properties": {}} if "properties" in schema else {}
     parts = [
@@ -459,7 +455,8 @@ def list_fields(schema: Any) -> tuple[list[str], bool]:
     ]
     is_open = (
         not _OPEN.isdisjoint(schema)
-        or any(schema.get(key, False) is not False for key in _REST)
+        or schema.get("additionalProperties", False) is not False
+        or schema.get("unevaluatedProperties", False) is not False
         or any(is_part_open for _, is_part_open in parts)
         or not ("properties" in schema or parts)
     )

@@ -1,6 +1,7 @@
 """Workflow files: from a YAML document to a definition, or to all of its problems."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +13,6 @@ from uwf_git.model.definition.definition import (
     DocumentPath,
     Findings,
     FlowDefinition,
-    ListReads,
     RoleDefinition,
     Surroundings,
     shown,
@@ -49,7 +49,7 @@ from uwf_git.model.workflow import (
     write_agents,
 )
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml_reader import YamlDocument
+from uwf_git.model.yaml_reader import YamlDocument, parse_yaml
 
 # The settings of a workflow file, under ``config`` (seed 004).
 #
@@ -68,17 +68,14 @@ def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
         return None
     fields = findings.read_fields(path, value, SETTINGS) or {}
     for name, setting in fields.items():
-        problem = _find_problem(name, setting)
+        if name not in _SWITCHES:
+            problem = find_limit_problem(name, setting)
+        else:
+            is_switch = isinstance(setting, bool)
+            problem = None if is_switch else f"must be true or false, not {yaml_kind(setting)}"
         if problem:
             findings.add((*path, name), problem)
     return fields or None
-
-
-def _find_problem(name: str, setting: Any) -> str | None:
-    if name not in _SWITCHES:
-        return find_limit_problem(name, setting)
-    is_switch = isinstance(setting, bool)
-    return None if is_switch else f"must be true or false, not {yaml_kind(setting)}"
 
 
 _COMMON = (
@@ -93,10 +90,17 @@ _COMMON = (
 )
 GRAPH_KEYS = (*_COMMON, "moderator")
 FLOW_KEYS = (*_COMMON, "root", "language")
-# What a file without `root` says of its workflow; its other keys belong to the container.
-_BARE_KEYS = (*_COMMON, "language")
 
 _VERSION = "1.0"
+
+
+def read_unchecked(source: bytes) -> Definition:
+    """Read a workflow file without a look at its conditions and schemas."""
+    return read_definition(
+        parse_yaml(source),
+        check_condition=lambda _condition: None,
+        check_schema=lambda _schema: [],
+    )
 
 
 def read_definition(
@@ -128,15 +132,19 @@ def read_definition(
     flow: FlowDefinition | None = None
     if root is not None:
         file = FlowFile(name, language, roles, outside, state=state)
-        bare = {key: item for key, item in fields.items() if key not in _BARE_KEYS}
+        # Without `root`, all keys but those of the workflow belong to the container.
+        bare = {key: item for key, item in fields.items() if key not in (*_COMMON, "language")}
         container = fields.get("root") if root else bare
         flow, added = read_flow(findings, root, container, file)
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]
     else:
-        graph = _read_graph(
-            findings, fields, roles, role_names, check_condition, outside.list_reads
-        )
+        moves = fields.get("moderator")
+        reading = read_graph(findings, moves, roles=role_names, check_condition=check_condition)
+        if role_names and reading.is_understood:
+            check_routes(findings, reading, roles=role_names)
+        warn_of_conditions(findings, reading, roles, outside.list_reads)
+        graph = {name: tuple(ways) for name, ways in reading.entries.items()}
     default = fields.get("defaultAgent")
     definition = Definition(
         name=name,
@@ -188,23 +196,6 @@ def _check_version(findings: Findings, value: Any) -> None:
     findings.add(("version",), f"must be '{_VERSION}', not {told}")
 
 
-def _read_graph(
-    findings: Findings,
-    fields: Mapping[str, Any],
-    roles: Mapping[str, RoleDefinition],
-    role_names: list[str],
-    check_condition: CheckCondition,
-    list_reads: ListReads,
-) -> Graph:
-    reading = read_graph(
-        findings, fields.get("moderator"), roles=role_names, check_condition=check_condition
-    )
-    if role_names and reading.is_understood:
-        check_routes(findings, reading, roles=role_names)
-    warn_of_conditions(findings, reading, roles, list_reads)
-    return {name: tuple(ways) for name, ways in reading.entries.items()}
-
-
 def _read_name(findings: Findings, fields: dict[str, Any], default: str | None) -> str:
     if "name" not in fields and default is None:
         findings.add((), "'name' is missing")
@@ -231,7 +222,6 @@ def _read_state(findings: Findings, value: Any, *, is_flow: bool) -> dict[str, A
 
 # What is appended to the workflow of a thread: roles and transitions, or nodes of a flow.
 
-_KEYS = ("roles", "moderator", "graph", "agentOverrides")
 # Keys of a workflow file that an appended part cannot change.
 _WHOLE = ("name", "description", "defaultAgent", "initialState", "config")
 
@@ -270,7 +260,8 @@ def read_addition(
     """
     findings = Findings(document)
     names, graph = to
-    fields = read_appended_top(findings, document.value, _KEYS)
+    keys = ("roles", "moderator", "graph", "agentOverrides")
+    fields = read_appended_top(findings, document.value, keys)
     named = fields.get("roles")
     roles: dict[str, RoleDefinition] = {}
     if named is not None:
@@ -278,9 +269,7 @@ def read_addition(
     added = list(named) if isinstance(named, dict) else []
     known = [*names, *(name for name in added if name not in names)]
     appended = _read_appended_graph(findings, fields, known, check_condition)
-    reading = GraphReading(
-        appended.path, _merge(graph, appended), appended.places, appended.is_understood
-    )
+    reading = replace(appended, entries=_merge(graph, appended))
     overrides = read_overrides(findings, fields.get("agentOverrides"), roles=known)
     if reading.is_understood and not (added or reading.places or overrides):
         findings.add((), "adds nothing; it needs roles, or a moderator with transitions")
@@ -352,8 +341,6 @@ def _merge(graph: Graph, appended: GraphReading) -> dict[str, list[Transition]]:
 # They go after the root, or at the end of the list of one container. A role of the same name is
 # replaced whole. All else stays as it is, so that the thread's place stays what it was.
 
-_FLOW_KEYS = ("nodes", "roles", "agentOverrides")
-
 
 def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused:
     ids = ", ".join(known)
@@ -402,7 +389,7 @@ def read_flow_addition(
     path: DocumentPath = ()
     fields: dict[str, Any] = {}
     if not isinstance(value, list):
-        fields = read_appended_top(findings, value, _FLOW_KEYS)
+        fields = read_appended_top(findings, value, ("nodes", "roles", "agentOverrides"))
         value, path = fields.get("nodes"), ("nodes",)
     named = fields.get("roles")
     around = RolesFile(check_text=surroundings.check_text, language=to.flow.language)

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Literal, NamedTuple
 
@@ -101,7 +101,13 @@ def spell_setting(name: str, value: str) -> str:
 def remove_section(text: str, section: str) -> str:
     """Return *text* without the headers and settings of every such section; comments stay."""
     name = normal_name(f"{section}.")[:-1]
-    return _cut(text, lambda item: _section_of(item) == name)
+    return _cut(
+        text,
+        lambda item: (
+            item.kind != "comment"
+            and name == (item.name if item.kind == "section" else item.name.rpartition(".")[0])
+        ),
+    )
 
 
 def remove_values(text: str, name: str, values: Container[str]) -> str:
@@ -115,12 +121,6 @@ def remove_values(text: str, name: str, values: Container[str]) -> str:
             and ("true" if item.value is None else item.value) in values
         ),
     )
-
-
-def _section_of(item: ConfigItem) -> str | None:
-    if item.kind == "comment":
-        return None
-    return item.name if item.kind == "section" else item.name.rpartition(".")[0]
 
 
 def _cut(text: str, is_cut: Callable[[ConfigItem], bool]) -> str:
@@ -295,8 +295,7 @@ class GitConfig(NamedTuple):
     values: dict[str, list[str]]
 
     def get(self, name: str) -> str | None:
-        found = self.values.get(normal_name(name))
-        return found[-1] if found else None
+        return next(reversed(self.get_all(name)), None)
 
     def get_all(self, name: str) -> list[str]:
         return self.values.get(normal_name(name), [])
@@ -321,9 +320,13 @@ class GitConfig(NamedTuple):
 
 def read_config_file(path: str) -> GitConfig:
     """Read a git config file with what it includes; a missing one is empty."""
+    return _group((item.name, item.value) for item in _read_items(path, depth=0, read=[]))
+
+
+def _group(settings: Iterable[tuple[str, str | None]]) -> GitConfig:
     values: dict[str, list[str]] = {}
-    for item in _read_items(path, depth=0, read=[]):
-        values.setdefault(item.name, []).append("true" if item.value is None else item.value)
+    for name, value in settings:
+        values.setdefault(name, []).append("true" if value is None else value)
     return GitConfig(values)
 
 
@@ -560,15 +563,9 @@ def _ask_git(why: str, git_dir: str, environ: Mapping[str, str]) -> GitConfig:
     if ran.status != 0:
         raise _git_not_asked(why, ran.last_line, hint=f"see all that it says: `{_LIST}`")
     debug("K7W2QF5N", "git asked for its settings", why=why)
-    return _parse_listing(ran.stdout)
-
-
-def _parse_listing(listing: bytes) -> GitConfig:
-    values: dict[str, list[str]] = {}
-    for item in listing.decode(errors="surrogateescape").split("\0")[:-1]:
-        name, newline, value = item.partition("\n")
-        values.setdefault(name, []).append(value if newline else "true")
-    return GitConfig(values)
+    items = ran.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+    pairs = (item.partition("\n") for item in items)
+    return _group((name, value if newline else None) for name, newline, value in pairs)
 
 
 # Shared repositories (core.sharedRepository): files that a group may write.
@@ -580,10 +577,8 @@ NAME = "core.sharedRepository"
 
 _GROUP_WORDS = {"group", "true", "yes", "on", "1", "all", "world", "everybody", "2"}
 _FILE_BITS = stat.S_IRGRP | stat.S_IWGRP
-_READ_BIT = stat.S_IRGRP
 # setgid: new files get the group of the folder, not the primary group of their creator.
 _FOLDER_BITS = stat.S_IRWXG | stat.S_ISGID
-_ANY_EXECUTE = stat.S_IXUSR
 
 
 def is_shared(config: GitConfig) -> bool:
@@ -634,8 +629,8 @@ def _close_folders(own_file: str) -> None:
 
 
 def _bits_like_the_owner(mode: int) -> int:
-    bits = _FILE_BITS if mode & stat.S_IWUSR else _READ_BIT
-    return bits | stat.S_IXGRP if mode & _ANY_EXECUTE else bits
+    bits = _FILE_BITS if mode & stat.S_IWUSR else stat.S_IRGRP
+    return bits | stat.S_IXGRP if mode & stat.S_IXUSR else bits
 
 
 def _add_bits(path: str, bits: int) -> None:

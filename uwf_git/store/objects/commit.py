@@ -78,7 +78,11 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constan
 # these rules four kinds of forgery worked, with them none of 4,000 fuzzed messages (FACTS 3).
 # Never dulwich.trailers: it disagrees with git. Format: FORMAT.md, "Messages".
 
-_HINT = "see it with `git log`; another copy of this store may have it whole: `uwf fetch`"
+_HINT = (
+    "see it with `git log -1 COMMIT`; if somebody made it by hand, `git for-each-ref --points-at "
+    "COMMIT` in the store names its REF, and `git update-ref REF COMMIT~1 COMMIT` takes that back "
+    "to the commit before; `uwf fetch` then brings what another copy has"
+)
 LONGEST_SUBJECT = 200
 
 _LAST_OF_FORMAT_1 = "90d8292"
@@ -102,7 +106,8 @@ class BadMessage(StoreDamaged):
         )
 
     def of_commit(self, commit: str) -> "BadMessage":
-        return BadMessage(self.problem, hint=self.hint or _HINT, **{**self.facts, "commit": commit})
+        hint = (self.hint or _HINT).replace("COMMIT", commit)
+        return BadMessage(self.problem, hint=hint, **{**self.facts, "commit": commit})
 
 
 class OldFormat(BadMessage):
@@ -366,17 +371,20 @@ Needed = ObjectID
 """The id of an object that a commit needs, for callers that do not import dulwich."""
 
 _Objects = Container[ObjectID]
-_NO_OBJECTS: frozenset[ObjectID] = frozenset()
 
 
 def list_new_objects(
-    objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID] = _NO_OBJECTS
+    objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID] = ()
 ) -> list[ObjectID]:
     """List the objects that *tip* needs, without those behind the commits *had* and the *known*."""
     needed: dict[ObjectID, None] = {}
     for commit in _walk_commits(objects, tip, had, known):
         needed[ObjectID(commit.oid.encode())] = None
-        before = _tree_before(objects, commit)
+        before = None
+        # The walk raises when it comes to a missing parent, unless the commit is had.
+        with suppress(StoreDamaged):
+            # Its objects were had already or listed before.
+            before = read_commit(objects, commit.parents[0]).tree if commit.parents else None
         for oid in _walk_changes(objects, (commit.tree, before), needed, known):
             needed[oid] = None
     return list(needed)
@@ -402,16 +410,6 @@ def _walk_commits(
             commit = read_commit(objects, oid)
             waiting.append((oid, commit))
             waiting += [(parent, None) for parent in commit.parents]
-
-
-def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:
-    """Return the tree of the first parent, whose objects were had already or listed before."""
-    if not commit.parents:
-        return None
-    with suppress(StoreDamaged):
-        return read_commit(objects, commit.parents[0]).tree
-    # The walk raises when it comes there, unless the commit is had.
-    return None
 
 
 def _walk_changes(

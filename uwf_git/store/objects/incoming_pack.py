@@ -15,6 +15,7 @@ from dulwich.objects import ObjectID, RawObjectID, ShaFile, hex_to_sha
 from dulwich.pack import PackFileDisappeared, apply_delta
 
 from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.text import render_size
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
 from uwf_git.store.objects.objects import (
     DAMAGE,
@@ -28,11 +29,12 @@ from uwf_git.store.objects.pack_file import (
     OFS_DELTA,
     OID_BYTES,
     REF_DELTA,
+    name_object,
     read_base_distance,
     read_entry_head,
     read_number,
 )
-from uwf_git.store.objects.pack_writer import format_entry_head, write_index
+from uwf_git.store.objects.pack_writer import format_entry_head, format_index
 
 # Refuse an object that is too large before its content is in memory.
 
@@ -136,8 +138,7 @@ def _size_after(compressed: bytes) -> int:
 # A few kilobytes on the wire can be a blob of gigabytes, so the size is read from the header
 # first.
 
-_KIB = 1024
-_MIB = 1024 * _KIB
+_MIB = 1024 * 1024
 
 # Two levels of one character keep the trees of a million nodes below 50 KB.
 _TREE_BYTES = 4 * _MIB
@@ -185,14 +186,6 @@ class LimitedObjects(ObjectStore):
 
 def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:
     return {"blob": most_blob_bytes, "tree": _TREE_BYTES}.get(kind, _COMMIT_BYTES)
-
-
-def render_size(size_bytes: int) -> str:
-    """Return a size as git config spells it, rounded up: 5 bytes, 12k, 101m."""
-    for unit, letter in ((_MIB * _KIB, "g"), (_MIB, "m"), (_KIB, "k")):
-        if size_bytes >= unit:
-            return f"{-(-size_bytes // unit)}{letter}"
-    return f"{size_bytes} bytes"
 
 
 # Limits on a pack that a remote sends: sizes, number of objects, depth of deltas.
@@ -356,9 +349,9 @@ class IncomingPack:
         if len(self._offsets) > count:
             checksum = self._complete()
         names = bytes(self._names)
-        write_index(
-            index_path, names=names, crcs=self._crcs, offsets=self._offsets, pack_sum=checksum
-        )
+        parts = format_index(names=names, crcs=self._crcs, offsets=self._offsets, pack_sum=checksum)
+        with open(index_path, "wb") as file:
+            file.writelines(parts)
         return checksum
 
     def _scan(self, at: int) -> int:
@@ -377,12 +370,16 @@ class IncomingPack:
         if kind in _DELTAS:
             self._limits.check_delta(size)
             start = bytearray()
-            end = self._inflate(at + begin, size, lambda part: _extend(start, part))
+            # Of a delta the two sizes at its beginning are kept.
+            end = self._inflate(
+                at + begin, size, lambda part: start.extend(part[: _DELTA_HEAD - len(start)])
+            )
             size = read_number(start, read_number(start, 0)[1])[0]
             self._limits.check_delta(size)
         else:
             self._limits.check_object(_KINDS[kind], size)
-            digest = hashlib.sha1(_object_head(kind, size), usedforsecurity=False)
+            head = f"{_KINDS[kind]} {size}\0".encode()
+            digest = hashlib.sha1(head, usedforsecurity=False)
             end = self._inflate(at + begin, size, digest.update)
             name = digest.digest()
         if end > self._end:
@@ -439,11 +436,8 @@ class IncomingPack:
                 self._limits.check_object(_KINDS[kind], self._sizes[number])
                 self._bases[number], self._kinds[number] = base, kind
                 self._depths[number] = deltas
-                content = self._apply(below, number)
-                head = _object_head(kind, len(content))
-                digest = hashlib.sha1(head, usedforsecurity=False)
-                digest.update(content)
-                self._names[number * OID_BYTES : (number + 1) * OID_BYTES] = digest.digest()
+                name = name_object(kind, self._apply(below, number))
+                self._names[number * OID_BYTES : (number + 1) * OID_BYTES] = name
             todo += children
 
     def _children(self, base: int) -> Iterator[int]:
@@ -566,13 +560,3 @@ class IncomingPack:
         for at in range(0, end, _BLOCK):
             digest.update(os.pread(self._file.fileno(), min(_BLOCK, end - at), at))
         return digest.digest()
-
-
-def _extend(start: bytearray, part: bytes) -> None:
-    """Keep the first bytes of a delta: its two sizes."""
-    if len(start) < _DELTA_HEAD:
-        start += part[: _DELTA_HEAD - len(start)]
-
-
-def _object_head(kind: int, size: int) -> bytes:
-    return f"{_KINDS[kind]} {size}\0".encode()

@@ -37,7 +37,7 @@ from dulwich.objects import (
 from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged
 from uwf_git.model.names import Oid
 from uwf_git.store.durable import read_if_there
-from uwf_git.store.objects.pack_file import ByteCache, Pack, name_object, open_pack_folder
+from uwf_git.store.objects.pack_file import OID_BYTES, ByteCache, Pack, open_pack_folder
 from uwf_git.store.objects.pack_writer import KeepFile, PackRights, build_entry, write_pack
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ _SMALL_BYTES = 16 * 1024
 # As they are stored; as Python objects they take some six times as much.
 _FOLDERS_BYTES = 1024 * 1024
 
-_OID_BYTES = 20
 _DEEPEST = 5
 _UNREADABLE = "cannot be read"
 # git never overwrites an object's file, so a fetch alone leaves the broken one.
@@ -214,8 +213,10 @@ class DurableObjects:
         """The objects that objects/info/alternates names; as in git, five deep at most."""
         if self._depth == _DEEPEST:
             return ()
+        named = read_if_there(os.path.join(self.path, "info", "alternates")).splitlines()
+        paths = [os.fsdecode(line) for line in named if line and not line.startswith(b"#")]
         return tuple(
-            DurableObjects(path, depth=self._depth + 1) for path in _read_alternates(self.path)
+            DurableObjects(os.path.join(self.path, path), depth=self._depth + 1) for path in paths
         )
 
     @cached_property
@@ -259,7 +260,7 @@ class DurableObjects:
         try:
             path = self.loose_path(oid)
             if os.path.lexists(path) or self._packs.names(unusual=True):
-                return self._get_by_dulwich(oid, path)
+                return self.by_dulwich.get_unusual(oid, path)
         except DAMAGE as error:
             raise _damage(oid, error) from error
         for other in self.others:
@@ -267,19 +268,6 @@ class DurableObjects:
             with suppress(KeyError):
                 return other.get_raw(oid)
         raise KeyError(oid)
-
-    def _get_by_dulwich(self, oid: ObjectID, path: str) -> tuple[int, bytes]:
-        from uwf_git.store.objects.strict import find_loose_problem  # noqa: PLC0415 (20 ms; see above)
-
-        # A file that goes on behind its object dulwich overlooks.
-        with suppress(OSError):
-            if problem := find_loose_problem(path):
-                raise ValueError(problem)
-        kind, content = self.by_dulwich.get_unusual(oid)
-        actual = name_object(kind, content).hex().encode()
-        if actual != oid:
-            raise ChecksumMismatch(oid, actual)
-        return kind, content
 
     def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.
@@ -324,15 +312,7 @@ class _Kept(threading.local):
 
 
 def _hex(name: ObjectID | RawObjectID) -> ObjectID:
-    return sha_to_hex(RawObjectID(name)) if len(name) == _OID_BYTES else ObjectID(name)
-
-
-def _read_alternates(path: str) -> Iterator[str]:
-    """Yield the folders that the file of alternates names: gitrepository-layout(5)."""
-    lines = read_if_there(os.path.join(path, "info", "alternates")) or b""
-    for line in lines.splitlines():
-        if line and not line.startswith(b"#"):
-            yield os.path.join(path, os.fsdecode(line))
+    return sha_to_hex(RawObjectID(name)) if len(name) == OID_BYTES else ObjectID(name)
 
 
 def disk_places(objects: ObjectStore) -> Iterator[DurableObjects]:
@@ -364,10 +344,15 @@ def read_blob(objects: ObjectStore, oid: Oid) -> bytes:
 
 
 def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
+    return get_content(objects, oid, Blob)
+
+
+def get_content(objects: ObjectStore, oid: ObjectID, wanted: type[Blob | Tree]) -> bytes:
+    """Return the bytes of a blob, or of a tree, which is not parsed."""
     try:
         kind, content = objects.get_raw(oid)
     except KeyError:
         raise damaged_object(oid, "is missing") from None
-    if kind != Blob.type_num:
-        raise damaged_object(oid, "is not a blob")
+    if kind != wanted.type_num:
+        raise damaged_object(oid, f"is not a {wanted.type_name.decode()}")
     return content

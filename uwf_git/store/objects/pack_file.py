@@ -157,14 +157,8 @@ class Pack:
         if isinstance(self._index, mmap):
             self._index = None
 
-    def find(self, name: bytes) -> tuple[int, bytes] | None:
-        """Return kind and content of the object *name*; None if the pack has no such object.
-
-        Raises FileNotFoundError if the pack is gone.
-        """
-        offset = self.find_offset(name)
-        if offset is None:
-            return None
+    def read(self, offset: int, name: bytes) -> tuple[int, bytes]:
+        """Return kind and content of the object *name*, which is at *offset*."""
         kind, content = self._build(offset)
         if name_object(kind, content) != name:
             raise ValueError("the pack has another object under this name")
@@ -408,8 +402,7 @@ class PackFolder:
 
         What is damaged in one pack may be whole in another.
         """
-        name = _binary(oid)
-        return None if name is None else self._ask(lambda pack: pack.find(name))
+        return self.ask(oid, lambda pack, offset: pack.read(offset, unhexlify(oid)))
 
     def __contains__(self, oid: bytes) -> bool:
         return self.ask(oid, lambda _pack, _offset: True) is not None
@@ -417,17 +410,24 @@ class PackFolder:
     def ask(self, oid: bytes, question: Callable[[Pack, int], _Answer | None]) -> _Answer | None:
         """Return the first answer of a pack that has the object, asked with its offset.
 
-        A question that raises one of `UNUSUAL` has no answer.
+        A question that raises one of `UNUSUAL` has no answer. The packs are listed again before
+        giving up.
         """
-        name = _binary(oid)
-        if name is None:
+        try:
+            name = unhexlify(oid)
+        except ValueError:
+            name = b""
+        if len(name) != OID_BYTES:
             return None
-
-        def ask_one(pack: Pack) -> _Answer | None:
-            offset = pack.find_offset(name)
-            return None if offset is None else question(pack, offset)
-
-        return self._ask(ask_one)
+        for _listing in range(_MOST_LISTINGS):
+            asked = self._packs
+            found = self._ask_all(name, question)
+            if found is not None:
+                return found
+            # Another thread may have listed them meanwhile: then this one has not asked them all.
+            if not self._has_changed() and self._packs is asked:
+                return None
+        return None
 
     def names(self, *, unusual: bool = False) -> list[str]:
         """List the names of the packs without ending; or those that could not be read whole."""
@@ -472,24 +472,15 @@ class PackFolder:
         for pack in self._packs.values():
             pack.unmap()
 
-    def _ask(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
-        """Return the first answer of a pack; list the packs again before giving up."""
-        for _listing in range(_MOST_LISTINGS):
-            asked = self._packs
-            found = self._ask_all(question)
-            if found is not None:
-                return found
-            # Another thread may have listed them meanwhile: then this one has not asked them all.
-            if not self._has_changed() and self._packs is asked:
-                return None
-        return None
-
-    def _ask_all(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
+    def _ask_all(
+        self, name: bytes, question: Callable[[Pack, int], _Answer | None]
+    ) -> _Answer | None:
         recent = self._recent
         others = (pack for pack in self._packs.values() if pack not in recent)
         for pack in chain(recent, others):
             try:
-                found = question(pack)
+                offset = pack.find_offset(name)
+                found = None if offset is None else question(pack, offset)
             except FileNotFoundError:
                 # Removed since the packs were listed, and not opened before.
                 self._forget(pack)
@@ -522,15 +513,11 @@ class PackFolder:
 
         What is open of a removed pack is let go: its objects are elsewhere.
         """
-        try:
-            if os.stat(self._path).st_mtime_ns == self._seen_ns:
-                return False
+        with suppress(FileNotFoundError):
+            is_same = os.stat(self._path).st_mtime_ns == self._seen_ns
             # A pack that is united while the names are read may be missing under its old name and
             # under its new one; so what has just changed, or changes, is listed twice.
-            if self._list() or (self._seen_ns == _NEVER and self._list()):
-                return True
-        except FileNotFoundError:
-            pass
+            return not is_same and (self._list() or (self._seen_ns == _NEVER and self._list()))
         return False
 
     def _list(self) -> bool:
@@ -545,7 +532,9 @@ class PackFolder:
                 name: known.get(name) or Pack(self._path, name, self._held) for name in names
             }
             self._keep_recent()
-        self._seen_ns = _seen(changed_ns, began_ns) if is_settled else _NEVER
+        # A second change within a tick of the clock would leave the same time.
+        is_settled = is_settled and began_ns - changed_ns > _TICK_NS
+        self._seen_ns = changed_ns if is_settled else _NEVER
         return is_other
 
 
@@ -567,12 +556,6 @@ def open_pack_folder(path: str) -> PackFolder:
     return folder
 
 
-def _seen(changed_ns: int, began_ns: int) -> int:
-    """Return the time of a folder that was listed from *began_ns* on, or a mark for "not sure"."""
-    # A second change within a tick of the clock would leave the same time.
-    return changed_ns if began_ns - changed_ns > _TICK_NS else _NEVER
-
-
 def _list_stamps(path: str) -> Iterator[tuple[str, Stamp]]:
     with os.scandir(path) as entries:
         for entry in entries:
@@ -580,11 +563,3 @@ def _list_stamps(path: str) -> Iterator[tuple[str, Stamp]]:
             with suppress(FileNotFoundError):
                 if entry.name.endswith((INDEX, PACK)):
                     yield entry.name, stamp_of(entry.stat())
-
-
-def _binary(oid: bytes) -> bytes | None:
-    try:
-        name = unhexlify(oid)
-    except ValueError:
-        return None
-    return name if len(name) == OID_BYTES else None

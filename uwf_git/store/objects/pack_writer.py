@@ -126,18 +126,10 @@ def _describe_process(pid: int) -> bytes:
 # Source: gitformat-pack(5), "Version 2 pack-*.idx files support packs larger than 4 GiB".
 
 
-def write_index(
-    path: str, *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
-) -> None:
-    """Write the index of a pack with *names* of 20 bytes each, in the order of *offsets*."""
-    parts = format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum)
-    with open(path, "wb") as file:
-        file.writelines(parts)
-
-
 def format_index(
     *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
+    """Return the index of a pack with *names* of 20 bytes each, in the order of *offsets*."""
     order = sorted(range(len(offsets)), key=lambda at: _name(names, at))
     ordered = b"".join(_name(names, at) for at in order)
     _check_unique(ordered)
@@ -153,7 +145,7 @@ def format_index(
     )
 
 
-def _with_digest(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _with_digest(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
     digest = hashlib.sha1(usedforsecurity=False)
     for part in parts:
         digest.update(part)
@@ -267,19 +259,15 @@ def _build(entries: Sequence[Entry]) -> tuple[bytes, bytes]:
     for entry in entries:
         offsets.append(at)
         at += len(entry.content)
-    parts: list[bytes | memoryview] = [_HEAD.pack(b"PACK", _VERSION, len(entries))]
-    parts += [entry.content for entry in entries]
-    digest = hashlib.sha1(usedforsecurity=False)
-    for part in parts:
-        digest.update(part)
-    checksum = digest.digest()
+    head = _HEAD.pack(b"PACK", _VERSION, len(entries))
+    pack = b"".join(_with_digest([head, *(entry.content for entry in entries)]))
     index = format_index(
         names=b"".join(entry.oid for entry in entries),
         crcs=[entry.crc for entry in entries],
         offsets=offsets,
-        pack_sum=checksum,
+        pack_sum=pack[-OID_BYTES:],
     )
-    return b"".join([*parts, checksum]), b"".join(index)
+    return pack, b"".join(index)
 
 
 def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: bool) -> NewPack:

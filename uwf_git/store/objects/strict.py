@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from dulwich.errors import ChecksumMismatch
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, ShaFile, Tree, hex_to_sha
 from dulwich.pack import Pack as DulwichPack
@@ -30,6 +31,7 @@ from uwf_git.store.objects.pack_file import (
     ByteCache,
     Pack,
     find_pack_problem,
+    name_object,
 )
 
 # What is left to dulwich of the objects on the disk: old formats, damage, what its client sends.
@@ -55,9 +57,20 @@ class DulwichObjects(DiskObjectStore):
     def get_raw(self, name: ObjectID | RawObjectID) -> tuple[int, bytes]:
         return self._objects.get_raw(name)
 
-    def get_unusual(self, oid: ObjectID) -> tuple[int, bytes]:
-        """Return what dulwich reads of *oid*; raise KeyError, or its errors about damage."""
-        return super().get_raw(oid)
+    def get_unusual(self, oid: ObjectID, path: str) -> tuple[int, bytes]:
+        """Return what dulwich reads of *oid*, whose loose file would be at *path*.
+
+        Raises KeyError, or dulwich's errors about damage.
+        """
+        # A file that goes on behind its object dulwich overlooks.
+        with suppress(OSError):
+            if problem := find_loose_problem(path):
+                raise ValueError(problem)
+        kind, content = super().get_raw(oid)
+        actual = name_object(kind, content).hex().encode()
+        if actual != oid:
+            raise ChecksumMismatch(oid, actual)
+        return kind, content
 
     def _update_pack_cache(self) -> list[DulwichPack]:
         """Let dulwich open only what it alone can read: it holds each index open."""

@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -21,10 +22,9 @@ from uwf_git.store.git.config import (
 )
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import has_object
-from uwf_git.store.refs import list_bad_files, list_refs
+from uwf_git.store.refs import BadRef, list_bad_files, list_refs
 from uwf_git.store.store import Store, own_change
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows import WORKFLOWS
 
 # Remote URLs: tell paths, `host:path` and URLs apart as git does; rewrite them; hide passwords.
 #
@@ -425,28 +425,30 @@ class Divergence(NamedTuple):
 
 
 class RemoteHeads:
+    """Each ref is looked up when it is asked for: many remotes have many refs of other threads."""
+
     def __init__(self, store: Store) -> None:
-        self._objects = store.objects
-        self._heads = {
-            remote.name: {
-                prefix: list_refs(store.path, remote.tracking + prefix.removeprefix("refs/"))
-                for prefix in (ARCHIVE, ACTIVE, WORKFLOWS)
-            }
-            for remote in list_remotes(store.config)
-        }
+        self._refs, self._objects = store.refs, store.objects
+        self._remotes = list_remotes(store.config)
 
     def find_thread(self, thread: str, here: Oid) -> Iterator[Divergence]:
-        return self._find((ARCHIVE, ACTIVE), thread, here)
+        return self._find(("archive", "threads"), thread, here)
 
     def find_workflow(self, name: str, here: Oid) -> Iterator[Divergence]:
-        return self._find((WORKFLOWS,), name, here)
+        return self._find(("workflows",), name, here)
 
-    def _find(self, prefixes: tuple[str, ...], name: str, here: Oid) -> Iterator[Divergence]:
-        for remote, heads in self._heads.items():
-            seen = (heads[prefix].get(name) for prefix in prefixes)
+    def _find(self, kinds: tuple[str, ...], name: str, here: Oid) -> Iterator[Divergence]:
+        for remote in self._remotes:
+            seen = (self._look_up(f"{remote.tracking}{kind}/{name}") for kind in kinds)
             there = next((oid for oid in seen if oid is not None), None)
             if there is not None and self._differ(here, there):
-                yield Divergence(remote, there)
+                yield Divergence(remote.name, there)
+
+    def _look_up(self, ref: str) -> Oid | None:
+        # A damaged ref is the next fetch's to report.
+        with suppress(BadRef):
+            return self._refs.find(ref)
+        return None
 
     def _differ(self, here: Oid, there: Oid) -> bool:
         if is_descendant(self._objects, here, there) or is_descendant(self._objects, there, here):

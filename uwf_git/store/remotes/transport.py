@@ -46,9 +46,10 @@ from dulwich.refs import Ref
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
 from uwf_git.model.names import Oid, is_oid
+from uwf_git.model.text import render_size
 from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
-from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, render_size, transfer_too_large
+from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, transfer_too_large
 from uwf_git.store.objects.objects import DAMAGE, ObjectStore
 from uwf_git.store.remotes.incoming import (
     ChooseWants,

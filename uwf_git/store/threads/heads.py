@@ -4,13 +4,12 @@ A thread that has both refs is archived: a crash while it was archived left its 
 Format: FORMAT.md, "Refs".
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
-from uwf_git.errors import Conflict, Refused, name_some
-from uwf_git.model.names import Oid, ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.errors import Conflict, Refused
+from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.store.refs import BadRef
 from uwf_git.store.store import Store
 
@@ -18,7 +17,6 @@ ACTIVE = "refs/threads/"
 ARCHIVE = "refs/archive/"
 
 NEWEST = "@"
-_FULL_LENGTH = 26
 
 
 class Head(NamedTuple):
@@ -55,17 +53,6 @@ class BranchNotBegun(Refused):
         self.thread, self.parent = thread, parent
 
 
-def _ambiguous_thread(text: str, matches: list[ThreadId], described: Sequence[str]) -> Refused:
-    error = Refused(
-        f"{len(matches)} threads begin with {text}: {name_some(matches)}",
-        code="ambiguous-thread",
-        hint="give more of the id",
-        matches=matches,
-    )
-    error.lines = [f"{len(matches)} threads begin with {text}", *described]
-    return error
-
-
 class ThreadExists(Conflict):
     code = "thread-exists"
 
@@ -99,60 +86,6 @@ def get_head(store: Store, thread: ThreadId) -> Head:
         store.refs.check_packed()
         raise NoSuchThread(thread)
     return head
-
-
-def resolve_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread whose id is *text* or begins so; ``@`` is the newest, ``@2`` the next."""
-    return resolve_head(store, text).thread
-
-
-def resolve_head(store: Store, text: str) -> Head:
-    """Return the head of the thread whose id is *text* or begins with it; as `resolve_thread`."""
-    thread = parse_thread_id(text)
-    try:
-        return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
-    except NoSuchThread:
-        _refuse_not_begun(store, text)
-        raise
-
-
-def parse_thread_id(text: str) -> ThreadId | None:
-    """Return *text* if it is a whole thread id, whether or not the thread exists; else None."""
-    if text.startswith(NEWEST):
-        return None
-    prefix = parse_thread_prefix(text)
-    return ThreadId(prefix) if len(prefix) == _FULL_LENGTH else None
-
-
-def _resolve_prefix(store: Store, text: str) -> ThreadId:
-    from uwf_git.store.threads.naming import describe_threads, find_newest  # noqa: PLC0415 (it reads threads; few are named so)
-
-    if text.startswith(NEWEST):
-        newest = find_newest(store, text)
-        if newest is None:
-            raise NoSuchThread(text)
-        return newest
-    prefix = parse_thread_prefix(text)
-    # Active first, and without duplicates: a thread may be archived in between.
-    threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
-    matches = [thread for thread in dict.fromkeys(threads) if thread.startswith(prefix)]
-    if not matches:
-        raise NoSuchThread(text)
-    if len(matches) > 1:
-        raise _ambiguous_thread(text, matches, describe_threads(store, matches))
-    return matches[0]
-
-
-def _refuse_not_begun(store: Store, text: str) -> None:
-    """Raise an error if *text* names branches that nobody has begun here."""
-    from uwf_git.store.threads.naming import list_not_begun  # noqa: PLC0415 (it reads threads)
-
-    found = list_not_begun(store, text)
-    if len(found) > 1:
-        described = [f"{branch}  branch of {parent}" for branch, parent in found.items()]
-        raise _ambiguous_thread(text, list(found), described)
-    for branch, parent in found.items():
-        raise BranchNotBegun(branch, parent)
 
 
 def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:

@@ -1,12 +1,13 @@
 """A thread in the store: read at one of its commits, its commits, and the next one, written."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dulwich.objects import Blob, ObjectID, Tree
 
@@ -16,9 +17,18 @@ from uwf_git.model.builtin import BUILTIN, START, STEP, find_reference
 from uwf_git.model.event_folds import Cause, Standing, Words, describe_event
 from uwf_git.model.event_rules import STEPS, apply_event
 from uwf_git.model.flow import Flow
-from uwf_git.model.names import NodeHash, Oid, ThreadId, is_oid, is_thread_id
-from uwf_git.model.node import Node
-from uwf_git.model.thread import Event, NotAPresent, ThreadState, TransitionRecord
+from uwf_git.model.names import NodeHash, Oid, ThreadId, is_node_hash, is_oid, is_thread_id
+from uwf_git.model.node import Node, NotCanonical, canonical
+from uwf_git.model.thread import (
+    EVENTS,
+    FORMAT,
+    STATUSES,
+    Event,
+    NotAPresent,
+    ThreadState,
+    TransitionRecord,
+    parse_present,
+)
 from uwf_git.model.workflow import (
     Graph,
     Role,
@@ -29,6 +39,7 @@ from uwf_git.model.workflow import (
     parse_role,
     parse_workflow,
 )
+from uwf_git.store.durable import list_names
 from uwf_git.store.nodes import (
     FILE_MODE,
     TREE_MODE,
@@ -48,9 +59,12 @@ from uwf_git.store.objects.commit import (
     CommitView,
     Signing,
     body_of,
+    build_message,
     damaged_commit,
+    decode_json,
     encode_json,
     find_entry,
+    parse_trailers,
     read_commit,
     read_commit_file,
     subject_of,
@@ -60,11 +74,139 @@ from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.local_files import settings_file
-from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
 
-if TYPE_CHECKING:
-    from uwf_git.store.git.fenced import Kept
+# Thread messages: a transition record as the trailers of a commit.
+#
+# Format: FORMAT.md, "The trailers of a thread commit".
+
+_FORMAT = "Uwf-Format"
+_FILES = re.compile(r"[0-9a-f]{40}\.\.[0-9a-f]{40}")
+_LONGEST_NUMBER = 15
+
+
+class _Trailer(NamedTuple):
+    field: str
+    """Of a `TransitionRecord`."""
+
+    fits: Callable[[str], object] = bool
+    problem: str = ""
+    read: Callable[[str], Any] = str
+
+
+def _is_natural(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+
+
+def _node(field: str, name: str) -> _Trailer:
+    return _Trailer(field, is_node_hash, f"has no node in {name}")
+
+
+def _thread(field: str) -> _Trailer:
+    return _Trailer(field, is_thread_id, "names no thread")
+
+
+_TRAILERS: Mapping[str, _Trailer] = {
+    "Uwf-Thread": _thread("thread"),
+    "Uwf-Parent-Thread": _thread("parent_thread"),
+    "Uwf-Event": _Trailer("event", EVENTS.__contains__, "has an unknown event"),
+    "Uwf-Status": _Trailer("status", STATUSES.__contains__, "has an unknown status"),
+    "Uwf-Node": _node("node", "Uwf-Node"),
+    "Uwf-Depth": _Trailer("depth", _is_natural, "has no number in Uwf-Depth", int),
+    "Uwf-Workflow": _node("workflow", "Uwf-Workflow"),
+    "Uwf-Workflow-Name": _Trailer("workflow_name"),
+    "Uwf-Role": _Trailer("role"),
+    "Uwf-Agent": _Trailer("agent"),
+    "Uwf-At": _Trailer("at"),
+    "Uwf-Attempt": _Trailer("attempt", _is_natural, "has no number in Uwf-Attempt", int),
+    "Uwf-Retries-Left": _Trailer(
+        "retries_left",
+        {"yes", "no"}.__contains__,
+        "says neither yes nor no in Uwf-Retries-Left",
+        "yes".__eq__,
+    ),
+    "Uwf-Turn": _Trailer("turn", is_oid, "names no commit in Uwf-Turn"),
+    "Uwf-Files": _Trailer("files", _FILES.fullmatch, "names no two commits in Uwf-Files"),
+    "Uwf-Forked-From": _thread("forked_from"),
+    "Uwf-Cause": _node("cause", "Uwf-Cause"),
+}
+"""By name, in the order in which they are written; `Uwf-Format` is the last."""
+
+_REQUIRED = [
+    name
+    for name, trailer in _TRAILERS.items()
+    if trailer.field not in TransitionRecord._field_defaults
+]
+
+
+def build_thread_message(record: TransitionRecord, words: Words) -> bytes:
+    """Write the message of a thread commit; the subject is ``<role or event>: <said>``."""
+    values = ((name, getattr(record, trailer.field)) for name, trailer in _TRAILERS.items())
+    trailers = [(name, _spell(value)) for name, value in values if value not in {None, ""}]
+    trailers.append((_FORMAT, str(FORMAT)))
+    return build_message(
+        record.role or record.event, words.said, body=words.body, trailers=trailers
+    )
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def parse_thread_message(message: bytes) -> TransitionRecord:
+    trailers = parse_trailers(message)
+    del trailers[_FORMAT]  # checked as it was read
+    unlisted = trailers.keys() - _TRAILERS.keys()
+    if unlisted:
+        raise BadMessage(f"has a trailer that format {FORMAT} does not list: {min(unlisted)}")
+    for name in _REQUIRED:
+        if name not in trailers:
+            raise BadMessage(f"has no {name}")
+    fields: dict[str, Any] = {}
+    for name, text in trailers.items():
+        field, fits, problem, read = _TRAILERS[name]
+        if not fits(text):
+            raise BadMessage(f"{problem}: {text[:40]!r}")
+        fields[field] = read(text)
+    return TransitionRecord(**fields)
+
+
+# Read now.json: a thread's state as one of its commits has it. Format: FORMAT.md, "now.json".
+
+
+class NowFile(NamedTuple):
+    present: ThreadState
+    document: Mapping[str, Any]
+
+
+# A thread with many branches is read for each step of each of them.
+_LONG_BYTES = 8 * 1024
+_MOST_KNOWN = 4
+_SPLIT = b'"split": {'
+
+
+def parse_now(content: bytes) -> NowFile:
+    if len(content) >= _LONG_BYTES and _SPLIT in content:
+        return _parse_long(content)
+    return _parse(content, lambda document: document)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _parse_long(content: bytes) -> NowFile:
+    # Shared, so nobody may change it.
+    return _parse(content, freeze)
+
+
+def _parse(content: bytes, share: Callable[[Any], Any]) -> NowFile:
+    try:
+        document = share(canonical(decode_json(content)))
+        return NowFile(parse_present(document), document)
+    except RecursionError as error:
+        raise NotAPresent("nested too deeply") from error
+    except (NotCanonical, ValueError) as error:
+        raise NotAPresent(str(error)) from error
+
 
 # Read a thread at one of its commits: start.json, head.json, now.json and nodes/.
 #
@@ -330,16 +472,6 @@ def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
     return root
 
 
-def find_settings(store: Store, thread: ThreadId) -> "Kept":
-    """Return the settings of git that the project had when the outermost thread began."""
-    from uwf_git.store.git.fenced import read_settings  # noqa: PLC0415 (few threads start git)
-
-    tip = find_tip(store, thread)
-    if tip is not None:
-        thread = read_root(store, tip).record.thread
-    return read_settings(settings_file(store, thread))
-
-
 # The steps of a thread at one commit, read when they are accessed.
 #
 # The chain leads from each step to the one before it, so the newest is read without the rest, and
@@ -444,8 +576,7 @@ def list_preserved(store: Store, thread: ThreadId) -> list[Oid]:
 def list_preserved_threads(store: Store) -> list[ThreadId]:
     # names() lists packed refs in subfolders, but loose ones only directly below the prefix.
     found = {name.partition("/")[0] for name in store.refs.names(KEPT) if "/" in name}
-    with suppress(FileNotFoundError):
-        found.update(os.listdir(os.path.join(store.path, KEPT)))
+    found.update(list_names(os.path.join(store.path, KEPT)))
     return sorted(ThreadId(name) for name in found if is_thread_id(name))
 
 

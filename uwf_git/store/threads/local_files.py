@@ -47,7 +47,7 @@ from uwf_git.store.store import Store
 from uwf_git.surroundings import read_process
 
 if TYPE_CHECKING:
-    from uwf_git.store.git.fenced import Kept
+    from uwf_git.store.git.program import Kept
 
 
 _RUN = "run"
@@ -105,7 +105,7 @@ class RunDir(NamedTuple):
 
     def begin(self, turn: str) -> None:
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
-            _remove_folder(folder)
+            remove_folder(folder)
         for note in get_args(Note):
             if note != "before":
                 remove_file(f"{self.path}.{note}")
@@ -126,7 +126,7 @@ class RunDir(NamedTuple):
             os.rename(self.step_dir, self.path + _REMOVED)
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
-            _remove_folder(folder)
+            remove_folder(folder)
         for suffix in (_ALIVE, *(f".{note}" for note in get_args(Note))):
             remove_file(self.path + suffix)
 
@@ -187,10 +187,10 @@ def is_empty_and_removed(store: Store, thread: ThreadId) -> bool:
 
 
 def remove_runs(store: Store, thread: ThreadId) -> None:
-    _remove_folder(runs_folder(store, thread))
+    remove_folder(runs_folder(store, thread))
 
 
-def _remove_folder(path: str) -> None:
+def remove_folder(path: str) -> None:
     if _is_flat_and_removed(path):
         return
     import shutil  # noqa: PLC0415 (with bz2 and lzma behind it; few agents make folders)
@@ -284,7 +284,7 @@ def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | No
     """
     kept = settings_file(store, thread)
     if kept is not None:
-        from uwf_git.store.git.fenced import NOTHING_KEPT, keep_settings  # noqa: PLC0415 (only a start needs it)
+        from uwf_git.store.git.program import NOTHING_KEPT, keep_settings  # noqa: PLC0415 (only a start needs it)
 
         keep_settings(kept, path, known=known or NOTHING_KEPT)
     set_workdir(store, thread, path)
@@ -337,19 +337,22 @@ def forget_log(store: Store, thread: ThreadId) -> None:
     remove_file(log_path(store, thread))
 
 
-# What the chain of a thread's files needs here: git's index of it, and how many bytes it has.
+# What the chain of a thread's files needs here: git's index of it, how many bytes it has, and which
+# commits of HEAD stood for the files before it began.
 
 FILES = "files"
-INDEX_SUFFIX = ".index"
-_SIZE_SUFFIX = ".size"
 
 
 def files_index(store: Store, thread: ThreadId) -> str:
-    return store.local_path(FILES, thread + INDEX_SUFFIX)
+    return store.local_path(FILES, thread + ".index")
 
 
 def files_size(store: Store, thread: ThreadId) -> str:
-    return store.local_path(FILES, thread + _SIZE_SUFFIX)
+    return store.local_path(FILES, thread + ".size")
+
+
+def files_heads(store: Store, thread: ThreadId) -> str:
+    return store.local_path(FILES, thread + ".heads")
 
 
 WORKTREES = "uwf-worktrees"
@@ -366,6 +369,7 @@ def forget_files(store: Store, thread: ThreadId) -> None:
     for path in (
         files_index(store, thread),
         files_size(store, thread),
+        files_heads(store, thread),
         store.local_path(UNRECORDED, thread),
         store.local_path(SLOW_TO_RECORD, thread),
     ):

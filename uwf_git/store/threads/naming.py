@@ -1,4 +1,4 @@
-"""How people name threads: short ids that can be copied, and `@`, the newest."""
+"""How people name threads: by ids, by beginnings of ids that can be copied, and `@`, the newest."""
 
 import re
 from bisect import bisect_left
@@ -6,15 +6,85 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, list_threads
+from uwf_git.store.threads.heads import (
+    NEWEST,
+    BranchNotBegun,
+    Head,
+    NoSuchThread,
+    find_head,
+    get_head,
+    list_threads,
+)
 from uwf_git.store.threads.history import Snapshot, read_snapshot
 
 _MOST_DESCRIBED = 10
 _LONGEST_TASK = 60
 _NEWEST = re.compile("@([1-9][0-9]{0,8})?")
+_FULL_LENGTH = 26
+
+
+def _ambiguous_thread(text: str, matches: list[ThreadId], described: Sequence[str]) -> Refused:
+    error = Refused(
+        f"{len(matches)} threads begin with {text}: {name_some(matches)}",
+        code="ambiguous-thread",
+        hint="give more of the id",
+        matches=matches,
+    )
+    error.lines = [f"{len(matches)} threads begin with {text}", *described]
+    return error
+
+
+def resolve_thread(store: Store, text: str) -> ThreadId:
+    """Return the thread whose id is *text* or begins so; ``@`` is the newest, ``@2`` the next."""
+    return resolve_head(store, text).thread
+
+
+def resolve_head(store: Store, text: str) -> Head:
+    """Return the head of the thread whose id is *text* or begins with it; as `resolve_thread`."""
+    thread = parse_thread_id(text)
+    try:
+        return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
+    except NoSuchThread:
+        _refuse_not_begun(store, text)
+        raise
+
+
+def parse_thread_id(text: str) -> ThreadId | None:
+    """Return *text* if it is a whole thread id, whether or not the thread exists; else None."""
+    if text.startswith(NEWEST):
+        return None
+    prefix = parse_thread_prefix(text)
+    return ThreadId(prefix) if len(prefix) == _FULL_LENGTH else None
+
+
+def _resolve_prefix(store: Store, text: str) -> ThreadId:
+    if text.startswith(NEWEST):
+        newest = find_newest(store, text)
+        if newest is None:
+            raise NoSuchThread(text)
+        return newest
+    prefix = parse_thread_prefix(text)
+    # Active first, and without duplicates: a thread may be archived in between.
+    threads = [*list_threads(store, archived=False), *list_threads(store, archived=True)]
+    matches = [thread for thread in dict.fromkeys(threads) if thread.startswith(prefix)]
+    if not matches:
+        raise NoSuchThread(text)
+    if len(matches) > 1:
+        raise _ambiguous_thread(text, matches, describe_threads(store, matches))
+    return matches[0]
+
+
+def _refuse_not_begun(store: Store, text: str) -> None:
+    """Raise an error if *text* names branches that nobody has begun here."""
+    found = list_not_begun(store, text)
+    if len(found) > 1:
+        described = [f"{branch}  branch of {parent}" for branch, parent in found.items()]
+        raise _ambiguous_thread(text, list(found), described)
+    for branch, parent in found.items():
+        raise BranchNotBegun(branch, parent)
 
 
 class ShortIds:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.inspect.story import Mask, mask_json
 from uwf_git.engine.picture.draw import STYLE_SHEET
 from uwf_git.errors import BadUsage, Failure
-from uwf_git.model.text import visible_block, visible_line
+from uwf_git.model.text import name_store, visible_block, visible_line
 from uwf_git.store.store import Store
 from uwf_git.surroundings import read_process_start
 
@@ -78,11 +78,12 @@ def check_names(body: Mapping[str, Any], *known: str) -> None:
         raise bad_body(name, "there is no such field")
 
 
-def tell_error(told: Failure, mask: Mask) -> tuple[int, dict[str, Any]]:
+def tell_error(told: Failure, mask: Mask, path: str) -> tuple[int, dict[str, Any]]:
     status = _STATUS.get(told.exit_status, 500)
     if told.code in _MISSING:
         status = 404
-    error = {"code": told.code, "message": told.message, "hint": told.hint}
+    hint = name_store(told.hint or "", path) or None
+    error: dict[str, Any] = {"code": told.code, "message": told.message, "hint": hint}
     details = told.facts.get("details")
     error |= {"details": details} if details else {}
     return _STATUS_OF.get(told.code, status), {"error": mask_json(error, mask)}

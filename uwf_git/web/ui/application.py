@@ -33,7 +33,7 @@ from uwf_git.library.players import StepMemory
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.web.ui.answers import (
     HEADERS,
     MOST_BODY_BYTES,
@@ -254,7 +254,7 @@ class Application:
         return Response(write_json(document, self._site.mask), status, media_type=_JSON)
 
     def _tell(self, error: Exception) -> Response:
-        status, document = tell_error(self._describe(error), self._site.mask)
+        status, document = tell_error(self._describe(error), self._site.mask, self._site.place.path)
         return Response(write_json(document), status, media_type=_JSON)
 
     def _tell_missing(self) -> Response:

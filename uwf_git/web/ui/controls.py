@@ -26,6 +26,7 @@ from uwf_git.commands.draft import (
     read_draft,
     start_draft,
 )
+from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.inspect.show import read_moment
 from uwf_git.commands.start import (
     Agent,
@@ -48,14 +49,24 @@ from uwf_git.library.handle import TaskHandle
 from uwf_git.library.starting import to_agent_words
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN
 from uwf_git.model.names import ThreadId
+from uwf_git.model.text import name_store
 from uwf_git.model.workflow import END, parse_role, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
-from uwf_git.store.threads.history import read_snapshot
-from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.heads import HeadMoved, get_head
+from uwf_git.store.threads.history import read_root, read_snapshot
+from uwf_git.store.threads.local_files import find_driver, find_workdir
+from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.workflows import SourceFiles, find_version, list_names, read_sources
-from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
-from uwf_git.web.ui.site import Site, draw
+from uwf_git.web.ui.answers import (
+    Asked,
+    Created,
+    Exact,
+    Picture,
+    bad_body,
+    check_names,
+    take_text,
+)
+from uwf_git.web.ui.site import Site, draw, may_go_on
 
 # The agents that the page offers in a directory, and takes: by an id, never a typed command.
 #
@@ -231,7 +242,7 @@ def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
         thread = resolve_thread(site.open(), asked.params["thread"])
         task = control(site, TaskHandle(site.place, thread), asked.body)
         if verb == "run":
-            return tell_drive(site, task, _drive(task))
+            return tell_drive(site, task, _drive(site, task))
         return go_on(site, task, asked.body)
 
     return route
@@ -250,18 +261,39 @@ def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
     driver, refused = None, None
     if check_go(body):
         try:
-            driver = _drive(task)
+            driver = _drive(site, task)
         except UwfError as error:
-            refused = {"code": error.code, "message": error.message, "hint": error.hint}
+            hint = name_store(error.hint or "", site.place.path) or None
+            refused = {"code": error.code, "message": error.message, "hint": hint}
     return tell_drive(site, task, driver, refused)
 
 
-def _drive(task: TaskHandle) -> dict[str, Any] | None:
-    """Start a driver; a thread with no role left ends here, and needs none."""
-    if task.next == END:
+def _drive(site: Site, task: TaskHandle) -> dict[str, Any] | None:
+    """Start a driver, for a branch one of the whole thread; what has no role left ends here."""
+    store, thread = site.open(), ThreadId(task.task_id)
+    root = read_root(store, read_snapshot(store, get_head(store, thread).commit)).record.thread
+    ends = task.next == END
+    if ends:
         task.step()
+    # A driver that is at work joins what has ended, but takes up no branch that it has left.
+    whole = task
+    if root != thread and find_driver(store, root) is None:
+        whole = TaskHandle(site.place, root)
+    elif ends:
         return None
-    begun = task.run_in_background(wait=True)
+    try:
+        begun = whole.run_in_background(wait=True)
+    except UwfError as error:
+        below = count_branches(store, read_snapshot(store, get_head(store, root).commit))
+        is_apart = not ends and whole is not task and error.exit_status == Conflict.exit_status
+        if is_apart and task.status == "ready":
+            # Another branch has a driver of its own, and so gets this one.
+            begun = task.run_in_background(wait=True)
+        elif is_apart or (ends and not may_go_on(below)):
+            # It goes on already, or the branches that are left need somebody, and say so.
+            return None
+        else:
+            raise
     return {"pid": begun.pid, "log": begun.log}
 
 

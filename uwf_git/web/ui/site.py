@@ -6,7 +6,7 @@ import shlex
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -40,15 +40,15 @@ from uwf_git.library.values import Place
 from uwf_git.model.event_rules import may_follow
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.model.text import first_line
+from uwf_git.model.text import first_line, name_store
 from uwf_git.model.thread import ENDED
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import NotAStore, Store, find_git_dir
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head, resolve_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head
 from uwf_git.store.threads.history import read_snapshot
+from uwf_git.store.threads.naming import resolve_head
 from uwf_git.store.threads.watch import RefWatch
 from uwf_git.web.entries import (
-    json_fields,
     list_proofs,
     render_compared,
     render_excerpt,
@@ -496,11 +496,14 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
         "limitValues": told["limits"],
         "agents": shown["agents"],
         "roles": [*read_played(snapshot, workflow).roles],
-        "prompt": {"html": Html(render_excerpt(prompt, top=_TOP)), **_view_size(store, prompt)},
-        "state": {"html": Html(render_value(shown["state"]))},
+        "prompt": {"html": Html(render_excerpt(_name_store(store, prompt), top=_TOP))},
+        "state": {"html": Html(render_value(_name_store(store, shown["state"])))},
         **{name: shown.get(name) for name in ("reason", "by", "hint", "error", "waiting")},
         "running": running and {name: running[name] for name in _OF_WORK},
-        "held": shown.get("heldBy", []),
+        "held": [
+            {**each, "hint": name_store(each.get("hint", ""), store.path)}
+            for each in shown.get("heldBy", [])
+        ],
         "parent": parent and {"thread": parent, "isBranch": "branchOf" in shown},
         "children": _list_children(site, store, head, told),
         "directory": told["workdir"],
@@ -545,7 +548,6 @@ def _list_controls(
         return ["fork"]
     waiting = snapshot.get_present().waiting
     waits_for_person = status == "waiting" and (waiting is None or waiting.until is None)
-    goes_on = "ready" in below or not set(below) - ENDED
     may = {
         "pause": may_follow("pause", status),
         "interrupt": is_running,
@@ -557,10 +559,14 @@ def _list_controls(
         "patch": may_follow("patch", status),
         "amend": may_follow("amend", status),
         "answer": waits_for_person,
-        # Of branches that all need somebody, none can go on.
-        "run": not is_running and (status == "ready" or (status == "split" and goes_on)),
+        "run": not is_running and (status == "ready" or (status == "split" and may_go_on(below))),
     }
     return [name for name, is_allowed in may.items() if is_allowed]
+
+
+def may_go_on(below: Collection[str]) -> bool:
+    """Tell whether branches in these statuses can go on: not if all need somebody."""
+    return "ready" in below or not set(below) - ENDED
 
 
 def _shorten(entry: dict[str, Any]) -> dict[str, Any]:
@@ -608,25 +614,21 @@ def view_entry(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def _view_part(store: Store, entry: dict[str, Any], name: str, title: str) -> dict[str, Any] | None:
-    part = entry.get(name)
+    part = _name_store(store, entry.get(name) or {})
     if not part:
         return None
-    if name in {"meta", "state"}:
+    if name in {"meta", "state", "changes"}:
         html = render_value(part)
-    elif name == "changes":
-        html, part = json_fields(part), {}
     else:
         html = render_excerpt(part, top=_TOP if name in {"content", "note"} else None)
     if not html:
         return None
-    return {"name": name, "title": title, "html": Html(html), **_view_size(store, part)}
+    return {"name": name, "title": title, "html": Html(html)}
 
 
-def _view_size(store: Store, excerpt: dict[str, Any]) -> dict[str, Any]:
-    if "command" not in excerpt:
-        return {}
-    command = _here(store, excerpt["command"])
-    return {"bytes": excerpt["bytes"], "isCut": excerpt["isCut"], "command": command}
+def _name_store(store: Store, excerpt: dict[str, Any]) -> dict[str, Any]:
+    command = excerpt.get("command")
+    return {**excerpt, "command": _here(store, command)} if command else excerpt
 
 
 def _here(store: Store, command: str) -> str:
@@ -643,7 +645,7 @@ def view_prompt(site: Site, asked: Asked) -> dict[str, Any]:
     command = f"uwf thread context {context['thread']} --prompt"
     excerpt = cut_text(render_prompt(context), site.mask, command, most=CONTENT_BYTES)
     role = context["role"]["name"]
-    return {"role": role, "html": Html(render_excerpt(excerpt)), **_view_size(store, excerpt)}
+    return {"role": role, "html": Html(render_excerpt(_name_store(store, excerpt)))}
 
 
 def view_question(site: Site, asked: Asked) -> dict[str, Any]:

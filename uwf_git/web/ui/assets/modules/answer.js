@@ -379,14 +379,9 @@ export class Answer {
   }
 }
 
-/** Describe a text that the server made; what it left out is in git. */
-function foreign({ name, html, isCut, command: all }) {
-  return h(
-    "div",
-    { key: name, class: "content" },
-    h("div", { html }),
-    isCut && h("p", { class: "aside" }, "All of it: ", h("code", null, all)),
-  );
+/** Describe a text that the server made. */
+function foreign({ name, html }) {
+  return h("div", { key: name, class: "content" }, h("div", { html }));
 }
 
 function submitByKey(event) {

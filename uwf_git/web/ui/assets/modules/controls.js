@@ -20,7 +20,7 @@ const CONTROLS = {
     "hint",
     true,
   ],
-  fork: ["Fork here", "Begins a new thread after the chosen step", "reason", true],
+  fork: ["Fork here", "Begins a new thread after the chosen event", "reason", true],
   kill: ["Kill…", "Ends the thread for good", "reason", false],
 };
 const DONE = {
@@ -167,7 +167,9 @@ export class Controls {
       ))
     )
       return undefined;
-    await this.post(name, name === "fork" ? commitOf(thread, chosen) : {}, mayGoOn, field);
+    // Without a commit the fork begins where the thread is now.
+    const isAt = name === "fork" && chosen && chosen !== "now";
+    await this.post(name, isAt ? { commit: chosen } : {}, mayGoOn, field);
     return undefined;
   }
 
@@ -211,10 +213,4 @@ export class Controls {
     this.draw();
     document.getElementById("why").focus();
   }
-}
-
-/** Return where to fork: after the chosen entry, if it is a step. */
-function commitOf(thread, chosen) {
-  const entry = thread.entries.find((each) => each.commit === chosen);
-  return ["step", "answer", "join"].includes(entry?.event) ? { commit: entry.commit } : {};
 }

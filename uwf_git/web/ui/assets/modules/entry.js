@@ -41,8 +41,8 @@ export class Entry {
     if (this.commit !== null && this.read.error) this.read.load();
   }
 
-  describe() {
-    if (this.commit === null) return h("div", { class: "body soft" }, "Nothing has happened yet.");
+  describe(missing) {
+    if (this.commit === null) return h("div", { class: "body soft" }, missing);
     if (this.read.error) return h("div", { class: "body" }, problem(this.read.error));
     const { value } = this.read;
     if (value === null) return h("div", { class: "body soft" }, "Loading…");
@@ -124,11 +124,7 @@ function describeFiles({ changed, added, removed }) {
 }
 
 function describePart(part) {
-  return [
-    h("div", { class: part.name === "content" ? "content" : null, html: part.html }),
-    part.isCut && h("p", { class: "aside" }, "This is its beginning. All of it:"),
-    part.isCut && part.command && command(part.command),
-  ];
+  return h("div", { class: part.name === "content" ? "content" : null, html: part.html });
 }
 
 function describeCheck({ entry, commands }) {

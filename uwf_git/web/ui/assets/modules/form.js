@@ -66,7 +66,7 @@ function describeProperties(form, part) {
 }
 
 function group(form, part, inside) {
-  const told = wantsOf(part.schema);
+  const told = wantsOf(part);
   return h(
     "fieldset",
     {
@@ -223,7 +223,7 @@ function describeField(form, part, kind) {
         : h("textarea", { ...common, rows: "1" });
   const told = [
     { integer: "a whole number", number: "a number", json: "JSON" }[kind],
-    wantsOf(part.schema),
+    wantsOf(part),
   ]
     .filter(Boolean)
     .join(", ");
@@ -251,7 +251,7 @@ function frame(form, part, told, field) {
 
 /** Describe a choice among *names*, pairs of a text to type and a name. */
 function pick(form, part, names, chosen) {
-  const told = wantsOf(part.schema);
+  const told = wantsOf(part);
   const set = (text) => form.press(part.place, text);
   if (names.length > MOST_RADIOS) {
     const empty = names[0][0] === "" ? names : [["", "choose…"], ...names];
@@ -315,7 +315,7 @@ function named(form, part) {
 
 function describedBy(form, part) {
   const ids = [];
-  if (part.schema.description || wantsOf(part.schema)) ids.push(`${idOf(part.place)}-about`);
+  if (part.schema.description || wantsOf(part)) ids.push(`${idOf(part.place)}-about`);
   if (form.problems[part.place]) ids.push(`${idOf(part.place)}-problem`);
   return ids.join(" ") || null;
 }

@@ -139,8 +139,8 @@ export function literal(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Return what *schema* wants, beside its kind, in a few words. */
-export function wantsOf(schema) {
+/** Return what a part wants, beside its kind, in a few words. */
+export function wantsOf({ schema, isRequired }) {
   const told = [];
   const say = (name, words) => schema[name] !== undefined && told.push(words(schema[name]));
   say("minLength", (n) => `at least ${n} characters`);
@@ -155,7 +155,7 @@ export function wantsOf(schema) {
   // A description says it in words.
   if (!schema.description) say("pattern", (text) => `matches ${text}`);
   say("format", (text) => `format ${text}`);
-  say("default", (value) => `default ${literal(value)}`);
+  if (!isRequired) say("default", (value) => `default ${literal(value)}`);
   if (schema.uniqueItems === true) told.push("no item twice");
   if (mayBeNull(schema)) told.push("or null");
   return told.join(", ");

@@ -150,7 +150,8 @@ export class Thread {
     const { totals } = thread;
     const facts = [
       h("a", { href: link([], { workflow: thread.workflow, show: "all" }) }, thread.workflow),
-      plural(totals.steps, "step"),
+      plural(totals.steps - totals.takenBack, "step"),
+      totals.takenBack > 0 && `${count(totals.takenBack)} taken back`,
       totals.failedAttempts > 0 && plural(totals.failedAttempts, "failed attempt"),
       totals.durationMs > 0 && `${duration(totals.durationMs)} of work`,
       totals.tokens > 0 && `${count(totals.tokens)} tokens`,
@@ -194,7 +195,9 @@ export class Thread {
     /** Of each notice: its kind, and what is in it. */
     const notices = [];
     if (waiting && !waiting.until) {
-      const answer = h("a", { href: link(["t", this.id, "answer"]) }, "Answer");
+      const answer = thread.can.includes("answer")
+        ? h("a", { href: link(["t", this.id, "answer"]) }, "Answer")
+        : "It can be answered once the thread is resumed.";
       const asked = [" waits for a person, asked ", since(waiting.since), ". "];
       notices.push(["wait", h("strong", null, waiting.role), asked, answer]);
     } else if (waiting) {
@@ -255,7 +258,10 @@ export class Thread {
   }
 
   describeChosen(thread) {
-    const inside = this.chosen === "now" ? this.log.describeRunning(thread) : this.entry.describe();
+    const missing = this.at
+      ? `This thread has no ${this.kind === "s" ? "step" : "event"} ${short(this.at)} here.`
+      : "Nothing has happened yet.";
+    const inside = this.chosen === "now" ? this.log.describeRunning(thread) : this.entry.describe(missing);
     return h(
       "section",
       { class: "panel of-step", key: "step", "aria-label": "The chosen step" },
@@ -318,8 +324,6 @@ function describeAbout(thread) {
       { class: "body" },
       h("h3", null, "Task"),
       h("div", { class: "content", html: thread.prompt?.html ?? "" }),
-      thread.prompt?.isCut &&
-        h("p", { class: "aside" }, "All of it: ", h("code", null, thread.prompt.command)),
       thread.state?.html && h("h3", null, "State"),
       thread.state?.html && h("div", { html: thread.state.html }),
       h("h3", null, "Settings"),

@@ -273,6 +273,8 @@ export class Threads {
   }
 
   describeNone(counts) {
+    const { show } = this.values;
+    const isAll = show === "all";
     const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
     const told =
       all === 0
@@ -287,7 +289,7 @@ export class Threads {
             "No thread fits. ",
             h("a", { href: link([]) }, "Show the active ones"),
             " or ",
-            h("a", { href: link([], { show: "all" }) }, "all"),
+            h("a", { href: link([], isAll ? { show } : { ...this.values, show: "all" }) }, "all"),
             ".",
           ];
     return h("div", { class: "empty", key: "none" }, told);

@@ -1,12 +1,4 @@
-"""uwf-react: a model with tools plays a role.
-
-A correction is answered without tools. File tools reach the work directory only; the shell, which
-has no such limit, can be removed.
-
-The model calls tools until it has an answer, or a limit is reached. At a limit of turns, tokens or
-seconds, or when the model repeats itself, it is asked for its answer once more without tools; then
-the loop ends. Every end reports its usage and trace.
-"""
+"""A model plays a role: by one call (uwf-llm), or with tools (uwf-react)."""
 
 import json
 import time
@@ -18,11 +10,13 @@ from typing import Any, NamedTuple
 from uwf_git.agentkit.ladder import (
     RoleAnswer,
     WantedObject,
+    add_guide,
     build_wanted_object,
     find_misfit,
     read_answer,
 )
 from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint, read_whole
+from uwf_git.agentkit.llm.http_client import split_url
 from uwf_git.agentkit.llm.messages import (
     Conversations,
     Message,
@@ -32,6 +26,8 @@ from uwf_git.agentkit.llm.messages import (
     ToolCall,
     ToolResult,
     ToolResults,
+    derive_strict,
+    restore,
 )
 from uwf_git.agentkit.llm.model import SUBMIT, Model, ask_for_object, say_on_stderr
 from uwf_git.agentkit.llm.tools import (
@@ -43,7 +39,6 @@ from uwf_git.agentkit.llm.tools import (
 )
 from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.records import tool_event
-from uwf_git.agentkit.strict_schema import derive_strict, restore
 from uwf_git.agentkit.turn import (
     AdapterAnswer,
     AdapterQuestion,
@@ -56,6 +51,70 @@ from uwf_git.agentkit.turn import (
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import add_usage
+
+# uwf-llm: one call of a model plays a role: a prompt in, an answer out, no tools.
+
+_LLM_ABOUT = """\
+Play roles with one call of a model: no tools, no files, the prompt in and an answer out.
+Any endpoint with the API of OpenAI (chat completions) or of Anthropic will do.
+The key comes from the environment alone: OPENAI_API_KEY, ANTHROPIC_API_KEY, or the
+variable that key-env names; an endpoint that wants none gets none.
+"""
+
+
+class LlmAdapter:
+    name = "llm"
+    takes_schema = True
+    resumes = True
+
+    def __init__(self) -> None:
+        self._conversations = Conversations("llm")
+        self._models: dict[Endpoint, Model] = {}
+
+    def ask(self, question: AdapterQuestion) -> AdapterAnswer:
+        endpoint = read_endpoint(question.settings, question.environ, section="uwf.llm")
+        model = self._models.setdefault(endpoint, Model(endpoint, question.environ))
+        session, messages = self._conversations.begin(question.prompt, question.session)
+        say_on_stderr(f"asking {endpoint.model} at {split_url(endpoint.url).netloc}")
+        request, timeout_s = ModelRequest(messages), question.timeout_s
+        event: dict[str, Any] = {"type": "turn"}
+        text, meta = "", None
+        if question.schema is None:
+            reply = model.ask(request, timeout_s=timeout_s)
+            usage = {**reply.usage, "turns": 1}
+        else:
+            wanted = build_wanted_object(question.schema)
+            got = ask_for_object(model, request, wanted, timeout_s=timeout_s)
+            if got.way != "plain":
+                extend_prompt(question.step_dir, question.prompt, add_guide(question.prompt))
+            text, meta = read_answer(got.value, question.schema) or ("", None)
+            reply, usage, event["way"] = got.reply, dict(got.usage), got.way
+        self._conversations.keep(session, (*messages, reply.said))
+        return AdapterAnswer(
+            text=text or reply.said.text,
+            structured=meta,
+            session=session,
+            usage=usage,
+            trace=({**event, "model": reply.model, "usage": dict(reply.usage)},),
+        )
+
+
+# These settings are about a program; conversations end with this process.
+_LLM_WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
+
+_LLM_KEYS = {**ENDPOINT_KEYS, "timeout": "the most seconds for one answer (600 unless set)"}
+
+llm_main = adapter_main(LlmAdapter(), about=_LLM_ABOUT, keys=_LLM_KEYS, without=_LLM_WITHOUT)
+
+
+# uwf-react: a model with tools plays a role.
+#
+# A correction is answered without tools. File tools reach the work directory only; the shell, which
+# has no such limit, can be removed.
+#
+# The model calls tools until it has an answer. The last turn that its limits of turns and tokens
+# allow, and the turn after it has repeated itself, is without tools; then the loop ends. Every end
+# reports its usage and trace.
 
 _MOST_ALIKE = 2
 _MOST_BLOCKED = 3
@@ -120,11 +179,14 @@ def _shorten(message: ToolResults) -> ToolResults:
 
 _AGAIN = "You have made this very call before, and it gave the same each time. Do something else."
 _NO_MORE = "No more tools: give your answer now, from what you know."
+_REACHED = "the limit of {0} is reached (allow more: --{0} or uwf.react.{0})"
 _LONGEST_SHOWN = 120
 
 
 class LoopLimits(NamedTuple):
     turns: int
+    """With tools, before the one without; -1: not even that one."""
+
     tokens: int
     deadline: float
     """On the monotonic clock."""
@@ -144,6 +206,9 @@ class Loop:
     trace: list[dict[str, Any]] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     said: str = ""
+    last_tokens: int = 0
+    is_short: bool = False
+    """Whether the limit of tokens took the tools away."""
 
     def run(self) -> AdapterAnswer:
         try:
@@ -155,7 +220,7 @@ class Loop:
             raise
 
     def _work(self) -> AdapterAnswer | None:
-        """Let the model use its tools; return None if a limit was reached without an answer."""
+        """Let the model use its tools; return None if it has to answer without them."""
         wanted = None if self.schema is None else build_wanted_object(self.schema)
         tools = self.toolbox.tools
         if wanted is not None:
@@ -163,11 +228,13 @@ class Loop:
             schema = wanted.schema if strict is None else strict.schema
             tools = (*tools, ModelTool(SUBMIT, wanted.description, schema))
         for _ in range(self.limits.turns):
-            spent = self.usage.get("inputTokens", 0) + self.usage.get("outputTokens", 0)
-            if spent >= self.limits.tokens or self.repeats.is_stuck:
-                break
+            if self.repeats.is_stuck:
+                return None
+            # One more turn, and then that of the answer, which costs as much.
+            if self._left_tokens() < 2 * self.last_tokens:
+                self.is_short = True
+                return None
             reply = self._ask(ModelRequest(self.messages, self.system, tools))
-            self.messages = (*self.messages, reply.said)
             if not reply.said.calls:
                 return self._answer(reply.said.text)
             results = []
@@ -180,19 +247,20 @@ class Loop:
         return None
 
     def _conclude(self) -> AdapterAnswer:
+        if self.limits.turns < 0 or self._left_tokens() <= 0:
+            name = "turns" if self.limits.turns < 0 else "tokens"
+            raise AskFailed("no-result", _REACHED.format(name))
         last = self.messages[-1]
         if isinstance(last, ToolResults):
             self.messages = (*self.messages[:-1], last._replace(note=last.note or _NO_MORE))
         request = ModelRequest(self.messages, self.system)
         if self.schema is None:
             reply = self._ask(request)
-            self.messages = (*self.messages, reply.said)
             return self._answer(reply.said.text)
         got = ask_for_object(
             self.model, request, build_wanted_object(self.schema), timeout_s=self._left_s()
         )
         self._account(got.reply, got.usage)
-        self.messages = (*self.messages, got.reply.said)
         found = read_answer(got.value, self.schema)
         return self._answer(got.reply.said.text) if found is None else self._structured(found)
 
@@ -204,13 +272,11 @@ class Loop:
             # With a partial answer, the answer was too long, not the conversation.
             if failure.kind != "too-long" or failure.partial is not None or shorter is None:
                 raise
-            self.trace.append(
-                {"type": "warning", "message": f"{failure.message}; older results left out"}
-            )
+            message = f"{failure.message}; older results left out"
+            self.trace.append({"type": "warning", "message": message})
             self.messages = shorter
-            reply = self.model.ask(
-                request._replace(messages=self.messages), timeout_s=self._left_s()
-            )
+            request = request._replace(messages=shorter)
+            reply = self.model.ask(request, timeout_s=self._left_s())
         self._account(reply, {**reply.usage, "turns": 1})
         return reply
 
@@ -238,10 +304,8 @@ class Loop:
         value = None if call.arguments is None else restore(call.arguments, wanted.schema)
         schema = self.schema if self.schema is not None else True
         found = read_answer(value, schema)
-        problem = "an object with `content` and `meta` is needed"
-        if found is not None:
-            problem = find_misfit(found.meta, schema)
-        if problem:
+        needed = "an object with `content` and `meta` is needed"
+        if problem := needed if found is None else find_misfit(found.meta, schema):
             return ToolResult(call.id, f"not accepted: {problem}", is_error=True), None
         return ToolResult(call.id, "accepted"), found
 
@@ -253,10 +317,15 @@ class Loop:
 
     def _account(self, reply: ModelReply, usage: Any) -> None:
         self.usage = add_usage(self.usage, dict(usage))
+        self.messages = (*self.messages, reply.said)
         self.said = reply.said.text or self.said
+        self.last_tokens = _count_tokens(reply.usage)
         self.trace.append({"type": "turn", "model": reply.model, "usage": dict(reply.usage)})
         if reply.said.text and reply.said.calls:
             self.trace.append({"type": "message", "text": reply.said.text})
+
+    def _left_tokens(self) -> int:
+        return self.limits.tokens - _count_tokens(self.usage)
 
     def _left_s(self) -> float:
         left_s = self.limits.deadline - time.monotonic()
@@ -265,9 +334,13 @@ class Loop:
         return left_s
 
 
+def _count_tokens(usage: Mapping[str, Any]) -> int:
+    return int(usage.get("inputTokens", 0) + usage.get("outputTokens", 0))
+
+
 # The adapter.
 
-_ABOUT = """\
+_REACT_ABOUT = """\
 Play roles with a model that has tools: read_file, write_file, patch_file, list_files,
 shell and fetch_thread. The file tools stay in the work directory, also through symbolic
 links, and write neither git directories nor what decides which commands you trust.
@@ -279,12 +352,12 @@ and reach all that you can. `shell = false` removes it.
 Settings that react does not have come from those of uwf-llm: model, url, api, key-env.
 """
 
-_KEYS = {
+_REACT_KEYS = {
     **ENDPOINT_KEYS,
     "shell": "false takes the shell away",
     "timeout": "the most seconds for all turns together (3600 unless set)",
-    "turns": "the most turns of the model (50 unless set)",
-    "tokens": "the most tokens of all turns together (2000000 unless set)",
+    "turns": "the most turns of the model, the last without tools (50 unless set)",
+    "tokens": "after so many tokens of all turns no turn begins (2000000 unless set)",
 }
 
 _TURNS = 50
@@ -310,17 +383,20 @@ class ReactAdapter:
     resumes: bool = True
     _conversations: Conversations = field(default_factory=lambda: Conversations("react"))
     _models: dict[Endpoint, Model] = field(default_factory=dict)
+    _is_short: bool = False
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Run the loop; in a conversation that goes on, only ask for the answer again."""
-        settings = _with_llm(question)
-        environ = question.environ
+        settings, environ = _with_llm(question), question.environ
         endpoint = read_endpoint(settings, environ, section="uwf.react")
         model = self._models.setdefault(endpoint, Model(endpoint, environ))
         session, messages = self._conversations.begin(question.prompt, question.session)
+        if question.session is not None and self._is_short:
+            raise AskFailed("no-result", _REACHED.format("tokens"))
         loop = _build_loop(question, settings, model, messages)
         extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")
         answer = loop.run()
+        self._is_short = loop.is_short
         self._conversations.keep(session, loop.messages)
         return replace(answer, session=session)
 
@@ -339,9 +415,8 @@ def _build_loop(
     model: Model,
     messages: tuple[Message, ...],
 ) -> Loop:
-    environ = question.environ
+    environ, has_shell = question.environ, _read_flag(settings, "shell")
     folder = open_work_folder(question.workdir, kept=list_deciding_files(environ))
-    has_shell = _read_flag(settings, "shell")
     deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
     seen = allowed_environment(environ, more=question.settings.get("env", "").split())
     seen.pop(model.endpoint.key_name, None)
@@ -355,10 +430,13 @@ def _build_loop(
         thread=cache(lambda: load_context(environ, (thread,))) if thread else None,
         around=around if has_shell else None,
     )
-    turns = _read_number(settings, "turns", _TURNS)
-    # A correction is about the fields; the model must not start to work again.
-    turns = turns if question.session is None else 0
-    limits = LoopLimits(turns, _read_number(settings, "tokens", _TOKENS), deadline)
+    turns = _read_number(settings, "turns", _TURNS) - 1
+    tokens = _read_number(settings, "tokens", _TOKENS)
+    if question.session is not None:
+        # A correction is about the fields; the model must not start to work again.
+        turns = min(0, turns - question.spent.get("turns", 0))
+        tokens -= _count_tokens(question.spent)
+    limits = LoopLimits(turns, tokens, deadline)
     shell = "; the shell starts there, too" if has_shell else "; there is no shell"
     system = _SYSTEM.format(root=folder.root, shell=shell)
     if question.schema is None:
@@ -368,11 +446,9 @@ def _build_loop(
 
 def _read_flag(settings: Mapping[str, str], key: str) -> bool:
     text = settings.get(key, "").strip().lower()
-    if text in {"", "true", "yes", "on", "1"}:
-        return True
-    if text in {"false", "no", "off", "0"}:
-        return False
-    raise BadUsage(f"uwf.react.{key} is {text!r:.100}", hint="it is true or false")
+    if text not in {"", "true", "yes", "on", "1", "false", "no", "off", "0"}:
+        raise BadUsage(f"uwf.react.{key} is {text!r:.100}", hint="it is true or false")
+    return text not in {"false", "no", "off", "0"}
 
 
 def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
@@ -381,6 +457,8 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
 
 
 # These settings are about a program; conversations end with this process.
-_WITHOUT = ("permission", "args", "program", "silence", "resume")
+_REACT_WITHOUT = ("permission", "args", "program", "silence", "resume")
 
-main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)
+react_main = adapter_main(
+    ReactAdapter(), about=_REACT_ABOUT, keys=_REACT_KEYS, without=_REACT_WITHOUT
+)
