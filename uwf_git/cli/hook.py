@@ -18,7 +18,6 @@ from uwf_git.store.git.hook_files import (
     ours_among,
     parse_updates,
 )
-from uwf_git.store.store import open_store
 
 _MOST_TOLD = 50
 _MOST_HINTS = 5
@@ -43,6 +42,8 @@ def command(session: Session, name: str) -> None:
     from uwf_git.commands.receive import announce_push, check_push  # noqa: PLC0415 (a push of branches needs no checks)
 
     if name == "post-receive":
+        from uwf_git.store.store import open_store  # noqa: PLC0415 (as above: dulwich)
+
         store = open_store(git_dir, environ=session.environ)
         with shared_umask(store.config):
             for warning in announce_push(store, updates, session.environ):
