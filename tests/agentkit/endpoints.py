@@ -116,12 +116,11 @@ def _running(server: ThreadingHTTPServer, served: Served, over: threading.Event)
 def chat(content: str | None = "hello", **message: Any) -> dict[str, Any]:
     """Return the reply of a chat completion."""
     finish = message.pop("finish_reason", "stop")
-    usage = {"prompt_tokens": 11, "completion_tokens": 7}
     said = {"role": "assistant", "content": content, **message}
     return {
         "model": "m-1",
         "choices": [{"index": 0, "message": said, "finish_reason": finish}],
-        "usage": usage,
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7},
     }
 
 

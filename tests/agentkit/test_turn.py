@@ -183,8 +183,7 @@ def test_step_of_an_agent_has_its_prompt_and_trace(turn: Turn) -> None:
         "sys.exit(main())\n"
     )
 
-    agent = f"{sys.executable} {turn.place}/agent.py"
-    turn.uwf("thread", "step", turn.thread, "--agent", agent)
+    turn.uwf("thread", "step", turn.thread, "--agent", f"{sys.executable} {turn.place}/agent.py")
 
     step = turn.uwf("thread", "show", turn.thread)["step"]
     assert (step["meta"], step["rung"]) == ({"words": 3}, "front-matter")

@@ -287,6 +287,4 @@ def test_value_that_no_node_can_hold_is_refused(text: str, problem: str) -> None
 
 
 def test_value_is_read_where_it_stands() -> None:
-    text = 'so: {"a": [1]} and more'
-
-    assert parse_strict_json_at(text, 3) == ({"a": [1]}, 14)
+    assert parse_strict_json_at('so: {"a": [1]} and more', 3) == ({"a": [1]}, 14)

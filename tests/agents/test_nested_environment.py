@@ -21,6 +21,4 @@ def test_program_gets_its_own_names_and_beginnings() -> None:
 def test_beginning_does_not_bring_a_marker_along() -> None:
     environ = {"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_CODE_MAX_RETRIES": "0"}
 
-    allowed = allowed_environment(environ, more=("CLAUDE_*",))
-
-    assert allowed == {"CLAUDE_CODE_MAX_RETRIES": "0"}
+    assert allowed_environment(environ, more=("CLAUDE_*",)) == {"CLAUDE_CODE_MAX_RETRIES": "0"}

@@ -106,14 +106,12 @@ def person(uwf: Uwf) -> Uwf:
     bare = str(uwf.place / "bin")
     Path(bare).mkdir()
     environ = {**uwf.session.environ, "PATH": f"{bare}:{os.environ['PATH']}", "TERM": "dumb"}
-    session = uwf.session._replace(new_thread_id=new_id, environ=environ)
-    there = Uwf(uwf.place, session, uwf.capsys)
+    there = Uwf(uwf.place, uwf.session._replace(new_thread_id=new_id, environ=environ), uwf.capsys)
     there.agent(AGENT)
     agent = "./agent"
     there.json("workflow", "put", there.file())
     for agents in ([agent], [agent, "checker=human"], ["false"], [agent]):
-        words = [word for each in agents for word in ("--agent", each)]
-        there("run", "demo", "-p", TASK, *words)
+        there("run", "demo", "-p", TASK, *[word for each in agents for word in ("--agent", each)])
     for task in ("日本", "Do it."):
         there.json("thread", "start", "demo", "-p", task, "--agent", agent)
     there.json("thread", "kill", "@2", "-m", "not needed")

@@ -6,8 +6,7 @@ from cli.program import Uwf
 
 
 def test_rows_are_one_json_list_a_line_each(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    uwf.json("thread", "step", uwf.begun())
 
     told = uwf("search", "-i", "what|DO", "--regex").out
 
@@ -16,8 +15,7 @@ def test_rows_are_one_json_list_a_line_each(uwf: Uwf) -> None:
         (0, "prompt"),
     ]
     assert told.count("\n") == 2
-    pretty = uwf("search", "What", stdout_is_tty=True).out
-    assert json.loads(pretty) == [json.loads(told)[0]]
+    assert json.loads(uwf("search", "What", stdout_is_tty=True).out) == [json.loads(told)[0]]
     assert uwf("search", "What", "--format", "yaml").out.startswith("- thread: ")
 
 

@@ -6,11 +6,9 @@ import pytest
 from agentkit.person import Seat
 from cli.program import ANSWER, Uwf
 
-GOOD = """echo '{"meta": {"ok": true}, "content": "Here."}'"""
-
 
 def test_agent_is_checked_and_becomes_the_default(uwf: Uwf) -> None:
-    agent = uwf.agent(GOOD)
+    agent = uwf.agent("""echo '{"meta": {"ok": true}, "content": "Here."}'""")
     told = uwf.json("setup", "--agent", agent)
 
     assert (told["setting"], told["value"]) == ("uwf.agent", agent)

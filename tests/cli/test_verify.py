@@ -79,13 +79,11 @@ def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None
 
 def test_config_that_an_agent_changes_is_told_until_it_is_verified(uwf: Uwf) -> None:
     evil = 'git -C "$UWF_REPO" config uwf.onEvent "touch ran"'
-    thread = uwf.begun(uwf.agent(f"{evil}; {ANSWER}"))
-    uwf.json("thread", "step", thread)
+    uwf.json("thread", "step", uwf.begun(uwf.agent(f"{evil}; {ANSWER}")))
 
     for _ in range(2):
         assert "not by uwf: uwf.onevent;" in uwf("thread", "list").err
-    notes = uwf.json("verify")["notes"]
-    assert [each["message"].split(" was ")[0] for each in notes] == [
+    assert [each["message"].split(" was ")[0] for each in uwf.json("verify")["notes"]] == [
         "the store's setting uwf.onevent"
     ]
     assert uwf("thread", "list").err == ""

@@ -113,8 +113,7 @@ def test_claims_are_not_cut_if_asked(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("last_ms", "told"),
-    [(None, ""), (1_000_000, ""), (941_000, ""), (940_000, "silent for 1 min")],
+    ("last_ms", "told"), [(None, ""), (1_000_000, ""), (941_000, ""), (940_000, "silent for 1 min")]
 )
 def test_silence_is_told_once_it_is_a_minute_long(last_ms: int | None, told: str) -> None:
     assert tell_silence(last_ms, 1_000_000) == told
@@ -218,9 +217,7 @@ def test_lines_are_for_people(uwf: Uwf) -> None:
 def test_yaml_is_a_document_an_event(uwf: Uwf) -> None:
     uwf.json("thread", "step", uwf.begun())
 
-    out = uwf("events", "--format", "yaml").out
-
-    assert out.count("---\nid: ") == 4
+    assert uwf("events", "--format", "yaml").out.count("---\nid: ") == 4
 
 
 def test_damaged_thread_is_reported_after_the_rest(uwf: Uwf) -> None:

@@ -41,13 +41,7 @@ def source(width: int, passes: int) -> str:
     return f"name: storm\ndescription: Many at once.\nroot:\n  type: parallel\n  nodes:\n{listed}"
 
 
-def run_storm(
-    world: World,
-    size: tuple[int, int],
-    chance: random.Random,
-    *,
-    kills: int,
-) -> None:
+def run_storm(world: World, size: tuple[int, int], chance: random.Random, *, kills: int) -> None:
     """Drive such a thread to its end, and check that nothing was lost or doubled.
 
     *size* is its width and passes.

@@ -152,10 +152,7 @@ def copy_of(world: World) -> World:
     if user_folder(world.store).exists():
         shutil.copytree(user_folder(world.store), user_folder(store))
     return World(
-        world.place,
-        store,
-        world.caller._replace(now_ms=clock),
-        lambda: ThreadId(next(ids)),
+        world.place, store, world.caller._replace(now_ms=clock), lambda: ThreadId(next(ids))
     )
 
 

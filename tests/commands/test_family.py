@@ -27,13 +27,7 @@ from uwf_git.commands.family import (
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.receive import check_received
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
-from uwf_git.commands.split import (
-    Asked,
-    draft_split,
-    find_container,
-    plan_split,
-    read_split,
-)
+from uwf_git.commands.split import Asked, draft_split, find_container, plan_split, read_split
 from uwf_git.commands.step.step_thread import list_leaves, list_trunks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid, ThreadId

@@ -6,12 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from commands.killed import digest_of, user_folder
-from commands.worktree.project import (
-    begin_split,
-    run,
-    worktrees,
-    writer,
-)
+from commands.worktree.project import begin_split, run, worktrees, writer
 from commands.world import Git, World, replied
 from store.killing import dies_at, moments_of
 

@@ -23,9 +23,7 @@ from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import find_head
 
 
-def test_nodes_that_an_agent_puts_are_there_for_the_engine_that_waited_for_it(
-    world: World,
-) -> None:
+def test_nodes_that_an_agent_puts_are_there_for_the_engine_that_waited_for_it(world: World) -> None:
     thread = world.begun()
     # Known to the engine before the agent runs, so that a cache would be an old one.
     get_node(world.store, TEXT)

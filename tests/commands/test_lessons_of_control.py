@@ -39,9 +39,7 @@ def wait_for_attempt(world: World, thread: ThreadId) -> None:
         world.reopen()
 
 
-def test_thread_of_a_killed_engine_is_not_running_whoever_has_its_number_now(
-    world: World,
-) -> None:
+def test_thread_of_a_killed_engine_is_not_running_whoever_has_its_number_now(world: World) -> None:
     """20: pids are used again; a thread ran for ever, and `stop` could have hit a stranger."""
     at = begin(world, f"{BEGUN}{HANG}")
     at.lose_engine()

@@ -53,9 +53,7 @@ def begun(world: World, script: str, *, prompt: str = "Do it.") -> ThreadId:
     return world.start(world.program(script), workflow=world.put().workflow, prompt=prompt)
 
 
-def test_thread_driven_in_the_foreground_is_at_work_and_driven_once(
-    world: World,
-) -> None:
+def test_thread_driven_in_the_foreground_is_at_work_and_driven_once(world: World) -> None:
     """19: only background runs left a marker; a thread between two steps looked idle."""
     thread = begun(world, f"{SAY_PID}{BEGUN}{UNTIL_GO}{RESULT}")
     drive = world.process("thread", "run", thread)
@@ -110,9 +108,7 @@ def test_driver_that_was_killed_leaves_a_thread_that_the_next_one_drives(world: 
     assert len((world.place / "pids").read_text().split()) == 2
 
 
-def test_each_try_has_the_whole_of_its_time(
-    world: World,
-) -> None:
+def test_each_try_has_the_whole_of_its_time(world: World) -> None:
     """25: five minutes by the wall killed healthy agents, as one of three limits on one call."""
     # The pause between two tries counts for neither of them.
     script = 'test "$UWF_ATTEMPT" = 2 || { sleep 0.6; exit 7; }\nsleep 0.6\n'
@@ -136,9 +132,7 @@ def test_warnings_do_not_touch_the_documents(world: World) -> None:
     assert finished(drive)[1]["status"] == "completed"
 
 
-def test_program_that_has_an_adapter_is_not_taken_for_an_agent_without_a_word(
-    world: World,
-) -> None:
+def test_program_that_has_an_adapter_is_not_taken_for_an_agent_without_a_word(world: World) -> None:
     """30: `--agent hermes` ran the program, where its adapter was meant."""
     world.program("echo 'I know no such option' >&2; exit 2", name="hermes")
     thread = world.start("hermes --fast", workflow=world.put().workflow)

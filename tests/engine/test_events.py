@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.events import (
-    LoopPass,
-    Node,
-    TransitionFacts,
-    TurnStarted,
-    build_events,
-)
+from uwf_git.engine.events import LoopPass, Node, TransitionFacts, TurnStarted, build_events
 from uwf_git.engine.markdown import (
     ThreadEntry,
     fence_text,

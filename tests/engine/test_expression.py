@@ -10,19 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusing import raising, refuses
 
-from uwf_git.engine.expression import (
-    SOURCE_BYTES,
-    check_condition,
-    evaluate_condition,
-)
+from uwf_git.engine.expression import SOURCE_BYTES, check_condition, evaluate_condition
 from uwf_git.engine.moderator import lazy_list
 from uwf_git.errors import Refused, StoreDamaged
 
 WRONG = Path(__file__).parent / "made_up" / "wrong_conditions.json"
-STEPS = [
-    {"role": "planner", "meta": {"plan": ["x"]}},
-    {"role": "developer", "meta": {"ok": True}},
-]
+STEPS = [{"role": "planner", "meta": {"plan": ["x"]}}, {"role": "developer", "meta": {"ok": True}}]
 CONTEXT: dict[str, Any] = {
     "role": "reviewer",
     "meta": {

@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.engine.flow_move import (
-    LoopExhausted,
-    is_possible,
-    next_move,
-)
+from uwf_git.engine.flow_move import LoopExhausted, is_possible, next_move
 from uwf_git.engine.flow_state import (
     MAX_STATE_BYTES,
     Join,
@@ -208,10 +204,7 @@ def test_what_was_given_up_is_in_errors() -> None:
     [
         ({}, {"out": [1, None]}),
         ({"merge": {"log": "append"}}, {"out": [1, None], "log": ["a", "b"]}),
-        (
-            {"merge": "last"},
-            {"out": [1, None], "log": ["b"], "sum": 2},
-        ),
+        ({"merge": "last"}, {"out": [1, None], "log": ["b"], "sum": 2}),
         ({"merge": {"*": "first"}}, {"out": [1, None], "log": ["a"], "sum": 1}),
         ({"merge": {"one": "error"}}, {"out": [1, None]}),
     ],

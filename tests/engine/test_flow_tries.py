@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.engine.flow_move import find_given_up, is_possible, next_move
-from uwf_git.engine.flow_state import (
-    find_open_try,
-    is_verdict_due,
-    judge_again,
-)
+from uwf_git.engine.flow_state import find_open_try, is_verdict_due, judge_again
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event

@@ -73,9 +73,7 @@ def differing() -> dict[str, tuple[str, Any]]:
     return found
 
 
-def test_no_answer_differs_from_the_one_of_jsonata(
-    differing: dict[str, tuple[str, Any]],
-) -> None:
+def test_no_answer_differs_from_the_one_of_jsonata(differing: dict[str, tuple[str, Any]]) -> None:
     assert {name: told for name, told in differing.items() if told[0] != "error"} == {}
 
 

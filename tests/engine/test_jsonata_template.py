@@ -11,12 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonata.jsonata import Jsonata
 
-from uwf_git.engine.expression import (
-    Piece,
-    _own_value,
-    evaluate_condition,
-    split_template,
-)
+from uwf_git.engine.expression import Piece, _own_value, evaluate_condition, split_template
 from uwf_git.engine.moderator import NotPlain, plainly_holds
 from uwf_git.errors import Refused
 
@@ -217,9 +212,7 @@ def combined(
 
 
 plain = st.recursive(
-    plain_operands,
-    combined(PLAIN_SIGNS, PLAIN_CALLS, ["", "", " ", "\n", "\t "]),
-    max_leaves=5,
+    plain_operands, combined(PLAIN_SIGNS, PLAIN_CALLS, ["", "", " ", "\n", "\t "]), max_leaves=5
 )
 odd = st.recursive(
     plain_operands | odd_operands,

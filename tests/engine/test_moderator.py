@@ -75,9 +75,7 @@ ROLES = ["planner", "developer", "reviewer", "tester"]
 CONDITIONS = ["a", "b", "c", "d"]
 
 transitions = st.builds(
-    Transition,
-    to=st.sampled_from([*ROLES, END]),
-    condition=st.none() | st.sampled_from(CONDITIONS),
+    Transition, to=st.sampled_from([*ROLES, END]), condition=st.none() | st.sampled_from(CONDITIONS)
 )
 graphs = st.dictionaries(
     st.sampled_from([START, *ROLES]), st.lists(transitions, max_size=5).map(tuple), min_size=1
@@ -287,10 +285,7 @@ def test_dataclass_that_holds_it_becomes_a_plain_document() -> None:
 
 INDEXES = st.integers(-12, 12)
 SLICES = st.builds(
-    slice,
-    st.none() | INDEXES,
-    st.none() | INDEXES,
-    st.none() | INDEXES.filter(bool),
+    slice, st.none() | INDEXES, st.none() | INDEXES, st.none() | INDEXES.filter(bool)
 )
 
 

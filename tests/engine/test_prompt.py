@@ -53,10 +53,7 @@ def test_prompt_that_is_cut(context: MakeContext, golden: Golden) -> None:
     steps = [step(number, content="text " * 100) for number in range(8)]
     steps.append(step(8, content="newest " * 300, meta={"list": list(range(100))}))
 
-    golden(
-        "prompts/cut.md",
-        build_prompt(context(start=start, steps=steps, depth=9), budget=1200),
-    )
+    golden("prompts/cut.md", build_prompt(context(start=start, steps=steps, depth=9), budget=1200))
 
 
 def test_unknown_work_directory_is_not_mentioned(context: MakeContext) -> None:

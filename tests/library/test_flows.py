@@ -186,9 +186,7 @@ def begin_players(store: str, writer: PlayerFunction, **more: Any) -> TaskHandle
     )
 
 
-def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(
-    store: str,
-) -> None:
+def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(store: str) -> None:
     seen: list[AgentContext] = []
 
     def look(context: AgentContext) -> Mapping[str, Any]:

@@ -9,15 +9,7 @@ from commands.world import DEMO
 from library.test_runtime import SPLITS
 from refusing import raising, refuses
 
-from uwf_git import (
-    AgentContext,
-    AgentFailed,
-    BadUsage,
-    Conflict,
-    Refused,
-    TaskHandle,
-    TaskRuntime,
-)
+from uwf_git import AgentContext, AgentFailed, BadUsage, Conflict, Refused, TaskHandle, TaskRuntime
 from uwf_git.store.store import open_store
 
 

@@ -80,9 +80,7 @@ def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
         runtime.list(TaskFilter(workflow="other"))
 
 
-def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(
-    runtime: TaskRuntime,
-) -> None:
+def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(runtime: TaskRuntime) -> None:
     met = Barrier(2)
     players = {**PLAYERS, "writer": lambda _context: {"text": str(met.wait(20))}}
     together = TaskRuntime(runtime.path, players=players)

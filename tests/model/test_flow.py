@@ -94,20 +94,7 @@ def test_a_position_is_read_as_it_is_written(position: Position) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "0/",
-        "/0",
-        "00",
-        "0.",
-        "e",
-        "0.1.2",
-        "٣",
-        "0\n",
-        "0" + "/0" * 32,
-        "9" * 16,
-    ],
+    "text", ["", "0/", "/0", "00", "0.", "e", "0.1.2", "٣", "0\n", "0" + "/0" * 32, "9" * 16]
 )
 def test_what_is_no_position(text: str) -> None:
     with pytest.raises(NotAPosition):

@@ -47,8 +47,7 @@ def test_limit_that_is_reached_is_reported(limits: dict[str, float], told: str) 
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [{}, {"maxSteps": 4, "maxExecutionTime": 61_501, "maxTokens": 121, "maxCost": 0.51}],
+    "limits", [{}, {"maxSteps": 4, "maxExecutionTime": 61_501, "maxTokens": 121, "maxCost": 0.51}]
 )
 def test_limit_that_leaves_room_is_not(limits: dict[str, float]) -> None:
     assert find_spent(limited(**limits)) is None

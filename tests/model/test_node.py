@@ -43,9 +43,7 @@ json_scalars = (
     | st.text()
 )
 json_values = st.recursive(
-    json_scalars,
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
+    json_scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10
 )
 
 

@@ -208,11 +208,7 @@ def test_project_is_as_before_after_both(tmp_path: Path, hook: StopHook, tool: s
 
 
 @pytest.mark.parametrize(
-    ("tool", "path"),
-    [
-        ("claude", ".claude/settings.local.json"),
-        ("codex", ".codex/hooks.json"),
-    ],
+    ("tool", "path"), [("claude", ".claude/settings.local.json"), ("codex", ".codex/hooks.json")]
 )
 def test_settings_of_the_project_stay(tmp_path: Path, hook: StopHook, tool: str, path: str) -> None:
     settings = tmp_path / path

@@ -104,11 +104,7 @@ WORDS = [
         Story().planned().plan().plan().add("end", "completed"),
         ("completed", None, 0, ""),
     ),
-    (
-        "taken back",
-        Story().planned().plan().add("poke"),
-        ("executing", 0, 0, ""),
-    ),
+    ("taken back", Story().planned().plan().add("poke"), ("executing", 0, 0, "")),
     (
         "a plan is not done because an earlier one was",
         Story().planned().plan().crash("executor").crash("executor", "failed"),
@@ -176,10 +172,7 @@ EXTRA = PlanFile("docs/plans/002-c.md", 2, "c")
             Story().planned().plan().crash("executor", "failed"),
             {0: "completed", 1: "failed", 2: "pending"},
         ),
-        (
-            Story().planned().add("kill", "killed"),
-            {0: "failed", 1: "pending", 2: "pending"},
-        ),
+        (Story().planned().add("kill", "killed"), {0: "failed", 1: "pending", 2: "pending"}),
         (
             Story().planned().add("wait", "waiting", role="verifier"),
             {0: "executing", 1: "pending", 2: "pending"},

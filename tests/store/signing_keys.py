@@ -65,11 +65,7 @@ def with_settings(store: Store, **settings: str) -> Store:
 def signed_by(store: Store, key: Path | str, **settings: str) -> Store:
     """Let the commits of *store* be signed by an ssh key."""
     return with_settings(
-        store,
-        commit__gpgsign="true",
-        gpg__format="ssh",
-        user__signingkey=str(key),
-        **settings,
+        store, commit__gpgsign="true", gpg__format="ssh", user__signingkey=str(key), **settings
     )
 
 

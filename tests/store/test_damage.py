@@ -104,10 +104,7 @@ def oid_or_node_in(told: str, oid: bytes) -> bool:
 
 
 def rewritten(
-    story: Story,
-    change: Callable[[Tree, list[ShaFile]], None],
-    *,
-    message: bytes | None = None,
+    story: Story, change: Callable[[Tree, list[ShaFile]], None], *, message: bytes | None = None
 ) -> Snapshot:
     """Write the head of a story again with another tree, and move the thread there."""
     objects = story.store.objects

@@ -90,10 +90,7 @@ def test_a_file_system_without_locks_is_named(
 
 def test_other_errors_of_flock_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.EIO, "input/output error")))
-    with (
-        pytest.raises(OSError, match="input/output"),
-        hold_lock(str(tmp_path / "lock"), wait=True),
-    ):
+    with pytest.raises(OSError, match="input/output"), hold_lock(str(tmp_path / "lock"), wait=True):
         pytest.fail("it cannot be taken")
 
 
@@ -234,8 +231,7 @@ def test_dead_locks_are_broken_by_the_next_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
-    folder = Path(markers(str(tmp_path)))
-    folder.mkdir(parents=True)
+    Path(markers(str(tmp_path))).mkdir(parents=True)
     (tmp_path / name).parent.mkdir(parents=True)
     for each in (name, "packed-refs"):
         lock, marker = ref_lock._paths(str(tmp_path), each)  # noqa: SLF001 (as below)

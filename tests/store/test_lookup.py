@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cas_nodes import (
-    NOWHERE,
-    SIGNING,
-    add_misnamed,
-    add_unchecked,
-    hand_over,
-)
+from cas_nodes import NOWHERE, SIGNING, add_misnamed, add_unchecked, hand_over
 from dulwich.object_store import MemoryObjectStore
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from fresh_store import fresh_store
@@ -477,9 +471,7 @@ def pack(store: Store, oids: dict[str, Oid]) -> None:
     os.replace(file.name, f"{store.path}/packed-refs")
 
 
-def test_nodes_put_by_hand_come_first_and_the_newest_threads_before_the_older(
-    store: Store,
-) -> None:
+def test_nodes_put_by_hand_come_first_and_the_newest_threads_before_the_older(store: Store) -> None:
     write(store, [*reversed(REFS), "refs/heads/main", "refs/uwf/remotes/o/threads/x"])
     assert list(list_root_refs(store)) == REFS
 
@@ -635,10 +627,7 @@ def test_missing_folder_is_reported_and_the_others_checked() -> None:
     }
     place = raw(tree(objects, entries))
 
-    assert told(objects, None, place) == [
-        ("damaged", "nodes/8"),
-        ("added", f"nodes/9/F/{STEM}.md"),
-    ]
+    assert told(objects, None, place) == [("damaged", "nodes/8"), ("added", f"nodes/9/F/{STEM}.md")]
     with refuses("damaged-object", match="1111 is missing"):
         NodeFolders(objects).find(place, NodeHash("8F" + STEM))
     # A folder that was missing before is no problem of the present one.

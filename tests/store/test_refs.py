@@ -99,11 +99,7 @@ def put(store: Store, *, here: Oid | None, there: Oid | None, packed: bool) -> N
 
 @pytest.mark.parametrize("is_durable", [True, False])
 def test_each_name_that_comes_or_goes_is_forced_to_the_disk_with_its_folders(
-    store: Store,
-    commits: tuple[Oid, Oid],
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    is_durable: bool,
+    store: Store, commits: tuple[Oid, Oid], monkeypatch: pytest.MonkeyPatch, *, is_durable: bool
 ) -> None:
     one, other = commits
     refs = Refs(store.path, durable=is_durable)
@@ -321,11 +317,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 @pytest.mark.parametrize("name", [NAME, TO_NAME, "packed-refs"])
 def test_a_lock_that_git_holds_is_waited_for_and_then_named(
-    store: Store,
-    commits: tuple[Oid, Oid],
-    git: Git,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    store: Store, commits: tuple[Oid, Oid], git: Git, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.02)
     one, other = commits

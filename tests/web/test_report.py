@@ -14,10 +14,7 @@ from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_waiting
 from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.web.entries import (
-    REPORT_SHEET,
-    render_command,
-)
+from uwf_git.web.entries import REPORT_SHEET, render_command
 from uwf_git.web.report import render_report
 
 

@@ -35,8 +35,7 @@ def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
     keys = {"OPENAI_API_KEY": "sk-geheim", "UWF_LLM_LOGIN": "sk-geheim"}
     settings = {"keyenv": "UWF_LLM_LOGIN"}
     with scripted({"run": "env"}, DONE) as served:
-        given = question(served.url, tmp_path, environ=keys, settings=settings)
-        answer = ReactAdapter().ask(given)
+        answer = ReactAdapter().ask(question(served.url, tmp_path, environ=keys, settings=settings))
     assert "geheim" not in str(answer.trace)
     assert "HOME=" in str(answer.trace)
 
@@ -44,8 +43,7 @@ def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
 def test_the_shell_can_be_taken_away(tmp_path: Path) -> None:
     with scripted({"tool": "shell", "args": {"command": "touch made"}}, DONE) as served:
         answer = ReactAdapter().ask(question(served.url, tmp_path, settings={"shell": "false"}))
-    names = {tool["function"]["name"] for tool in served.asked[0]["tools"]}
-    assert "shell" not in names
+    assert "shell" not in {tool["function"]["name"] for tool in served.asked[0]["tools"]}
     assert "there is no shell" in served.asked[0]["messages"][0]["content"]
     assert not (tmp_path / "made").exists()
     assert answer.structured == {"words": 3}
@@ -76,8 +74,7 @@ def test_limits_hold_with_all_corrections_and_are_named(
     tmp_path: Path, settings: dict[str, str], turns: int, context: MakeContext
 ) -> None:
     call = {"id": "c", "function": {"name": "list_files", "arguments": "{}"}}
-    looks = Odd(body=chat("I need more.", tool_calls=[call]))
-    with odd(looks) as served:
+    with odd(Odd(body=chat("I need more.", tool_calls=[call]))) as served:
         asked = question(served.url, tmp_path, settings=settings)
         with pytest.raises(AgentFailed) as caught:
             extract_with_fallbacks(ReactAdapter(), context(), asked, Fallbacks())

@@ -41,10 +41,7 @@ def answer(ran: Ran) -> dict[str, Any]:
 def test_output_is_the_content_and_the_log(shell: Shell) -> None:
     ran = shell("echo one; echo two >&2; printf 'é\\377'")
 
-    assert answer(ran) == {
-        "meta": {"ok": True, "exitCode": 0},
-        "content": "one\ntwo\né\ufffd",
-    }
+    assert answer(ran) == {"meta": {"ok": True, "exitCode": 0}, "content": "one\ntwo\né\ufffd"}
     assert ran.err.startswith("one\ntwo\n")
 
 

@@ -359,11 +359,7 @@ def read(settings: dict[str, str], **environ: str) -> Endpoint:
 
 def test_anthropic_has_its_own_variable_and_a_limit() -> None:
     found = read(MODEL | {"api": "Anthropic"}, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o")
-    assert (found.url, found.key, found.max_tokens) == (
-        "https://api.anthropic.com/v1",
-        "a",
-        16_384,
-    )
+    assert (found.url, found.key, found.max_tokens) == ("https://api.anthropic.com/v1", "a", 16_384)
 
 
 def test_the_key_is_not_shown() -> None:
@@ -421,9 +417,8 @@ def told(meta: dict[str, Any], evidence: dict[str, str]) -> dict[str, Any]:
 
 
 def configure(url: str) -> None:
-    config = f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n'
     with Path(os.environ["GIT_CONFIG_GLOBAL"]).open("a") as file:
-        file.write(config)
+        file.write(f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n')
 
 
 def test_no_model_is_called_unless_one_is_configured() -> None:

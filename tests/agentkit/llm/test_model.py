@@ -57,8 +57,7 @@ def test_an_answer_of_nothing_is_none(content: str | None) -> None:
 
 
 def test_the_other_apis_reply_is_no_answer() -> None:
-    failure = failure_of(Odd(body=chat()), api="anthropic")
-    assert failure.kind == "bad-output"
+    assert failure_of(Odd(body=chat()), api="anthropic").kind == "bad-output"
 
 
 def test_an_endpoint_that_calls_the_limit_otherwise_gets_its_own_name_from_then_on() -> None:
@@ -302,9 +301,8 @@ def test_extractor_gets_the_fields_the_prompt_and_an_order_never_to_invent() -> 
 
 
 def test_a_very_long_text_is_read_at_its_ends() -> None:
-    text = "I approve. " + "x" * 300_000 + " minor"
     with scripted(told({"approved": True}, {"approved": "I approve"})) as served:
-        ask_extractor(model(served.url), text, SCHEMA_EXTRACTOR)
+        ask_extractor(model(served.url), "I approve. " + "x" * 300_000 + " minor", SCHEMA_EXTRACTOR)
     sent = served.asked[0]["messages"][1]["content"]
     assert len(sent) < 210_000
     assert "characters left out" in sent

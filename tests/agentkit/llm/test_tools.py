@@ -56,15 +56,13 @@ def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
 
 MADE_UP = Path(__file__).parent / "made_up" / "file_tools.json"
 
-FileTool = Callable[[WorkFolder, ToolArguments], str]
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(tool: FileTool, place: Path, **values: Any) -> str:
+def run(tool: Callable[[WorkFolder, ToolArguments], str], place: Path, **values: Any) -> str:
     return tool(open_work_folder(str(place)), ToolArguments(tool.__name__, values))
 
 
@@ -182,8 +180,7 @@ def step(content: str) -> dict[str, Any]:
 def test_a_long_step_comes_in_parts(context: MakeContext) -> None:
     whole = fetch(context, steps=[step("y" * 50_000)], step=1, offset=0)
     assert "offset=30000 gives them" in whole
-    rest = fetch(context, steps=[step("y" * 50_000)], step=1, offset=30_000)
-    assert rest.endswith("y")
+    assert fetch(context, steps=[step("y" * 50_000)], step=1, offset=30_000).endswith("y")
     assert fetch(context, steps=[step("y")], step=1, offset=99_999).startswith("(there are only ")
 
 

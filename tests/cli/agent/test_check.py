@@ -14,7 +14,5 @@ def test_failure_has_the_agent_s_status(uwf: Uwf) -> None:
 
 
 def test_user_without_a_store_can_check_as_well(uwf: Uwf) -> None:
-    agent = uwf.agent(ANSWER)
-
-    assert uwf.json("agent", "check", agent, repo=None)["meta"] == {"ok": True}
+    assert uwf.json("agent", "check", uwf.agent(ANSWER), repo=None)["meta"] == {"ok": True}
     assert not Path(os.environ["HOME"], ".uwf").exists()

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -253,10 +252,6 @@ def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
         uwf(*typed.split()).refused(2, f"did you mean {meant}?")
 
 
-def guarded(work: Callable[[], int], *, as_json: bool = False) -> int:
-    return run_guarded(work, environ={}, as_json=lambda: as_json)
-
-
 @pytest.mark.parametrize(
     ("error", "status", "told"),
     [
@@ -268,7 +263,7 @@ def guarded(work: Callable[[], int], *, as_json: bool = False) -> int:
 def test_whatever_is_raised_ends_in_words_and_a_status(
     error: BaseException, status: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert guarded(raising(error)) == status
+    assert run_guarded(raising(error), environ={}, as_json=lambda: False) == status
     assert capsys.readouterr() == ("", told)
 
 

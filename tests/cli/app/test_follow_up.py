@@ -25,22 +25,18 @@ def types(uwf: Uwf) -> list[str]:
     return [event["type"] for event in heard(uwf)]
 
 
-STEP = ["node:enter", "node:exit", "workflow:progress"]
-
-
 def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf) -> None:
     thread = uwf.begun()
     assert types(uwf) == ["workflow:start"]
     uwf.json("thread", "step", thread)
-    assert types(uwf) == STEP
+    assert types(uwf) == ["node:enter", "node:exit", "workflow:progress"]
     uwf.json("thread", "list")
     uwf.json("thread", "show", thread)
     assert types(uwf) == []
     uwf.json("thread", "pause", thread)
     uwf.json("thread", "resume", thread)
     assert types(uwf) == ["workflow:progress"] * 2
-    fork = uwf.json("thread", "fork", thread)["thread"]
-    uwf.json("thread", "kill", fork)
+    uwf.json("thread", "kill", uwf.json("thread", "fork", thread)["thread"])
     assert types(uwf) == ["workflow:start", "workflow:error"]
 
 

@@ -24,14 +24,7 @@ from uwf_git.cli.app.lazy_group import (
 from uwf_git.cli.app.verb import Verb
 from uwf_git.cli.session import Session
 from uwf_git.debug_log import is_on
-from uwf_git.errors import (
-    AgentFailed,
-    BadUsage,
-    Conflict,
-    Refused,
-    StoreDamaged,
-    StoreFailed,
-)
+from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged, StoreFailed
 from uwf_git.store.git.config import set_config
 
 Demo = Callable[..., Ran]
@@ -40,9 +33,7 @@ Demo = Callable[..., Ran]
 def test_person_who_types_a_group_alone_gets_its_page(
     session: Session, demo: Callable[..., Ran]
 ) -> None:
-    there = session._replace(output_format="text", stdout_is_tty=True)
-
-    ran = demo("deep", given=there)
+    ran = demo("deep", given=session._replace(output_format="text", stdout_is_tty=True))
 
     assert (ran.status, ran.err) == (2, "")
     assert ran.out.startswith("Usage: demo deep [OPTIONS] COMMAND [ARGS]...\n")
@@ -62,8 +53,7 @@ def test_person_who_types_a_group_alone_gets_its_page(
 def test_unknown_name_is_refused_with_the_nearest(
     words: list[str], message: str, meant: str, demo: Demo
 ) -> None:
-    ran = demo(*words).refused(2, meant)
-    assert ran.err.startswith(f"error: {message}\n")
+    assert demo(*words).refused(2, meant).err.startswith(f"error: {message}\n")
 
 
 def test_nested_group_alone_is_refused(demo: Demo) -> None:
@@ -256,8 +246,7 @@ class Offered:
         # click itself reads these two.
         self.monkeypatch.setenv("COMP_WORDS", words)
         self.monkeypatch.setenv("COMP_CWORD", typed)
-        environ = {**self.uwf.session.environ, "_UWF_COMPLETE": "fish_complete"}
-        ran = self.uwf(environ=environ)
+        ran = self.uwf(environ={**self.uwf.session.environ, "_UWF_COMPLETE": "fish_complete"})
         assert (ran.status, ran.err) == (0, "")
         found: dict[str, str] = {}
         for row in ran.out.splitlines():

@@ -170,10 +170,7 @@ def test_word_that_is_no_text_is_refused_with_the_place() -> None:
         text_argument("é\udcff", "the prompt")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [not_text("a", offset=1), no_prompt("a")],
-)
+@pytest.mark.parametrize("error", [not_text("a", offset=1), no_prompt("a")])
 def test_every_refusal_has_a_hint(error: UwfError) -> None:
     assert error.hint
 
@@ -213,11 +210,6 @@ def tell(limits: dict[str, Any]) -> None:
     click.echo(json.dumps(limits))
 
 
-def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    tell.main(list(words), standalone_mode=False)
-    return json.loads(capsys.readouterr().out)
-
-
 def test_limit_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     for words, limits in [
         ("", {}),
@@ -238,7 +230,8 @@ def test_limit_is_read(capsys: pytest.CaptureFixture[str]) -> None:
         ("--max-cost none --no-max-tokens", {"maxTokens": None, "maxCost": None}),
         ("--max-steps 3 --max-steps 4", {"maxSteps": 4}),
     ]:
-        assert typed(*words.split(), capsys=capsys) == limits
+        tell.main(words.split(), standalone_mode=False)
+        assert json.loads(capsys.readouterr().out) == limits
 
 
 @pytest.mark.parametrize(
@@ -263,9 +256,7 @@ def test_limit_is_not_set_and_taken_away_at_once() -> None:
 
 @given(st.integers(1, 365 * 24 * 3600))
 def test_seconds_are_kept_as_milliseconds(seconds: int) -> None:
-    words = LimitWords("maxExecutionTime")
-
-    assert words.convert(str(seconds), None, None) == seconds * 1000
+    assert LimitWords("maxExecutionTime").convert(str(seconds), None, None) == seconds * 1000
 
 
 WHOLE = st.integers(-(2**53), 2**53)

@@ -28,9 +28,7 @@ from uwf_git.store.store import Store
 
 
 def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
-    lines = cas("bootstrap", "--format", "text").out.splitlines()
-
-    assert lines[:3] == [
+    assert cas("bootstrap", "--format", "text").out.splitlines()[:3] == [
         "NAME              HASH",
         f"(meta-schema)     {META}",
         f"Text              {TEXT}",
@@ -158,9 +156,7 @@ def test_schema_from_a_file_becomes_a_node(cas: Cas, tmp_path: Path) -> None:
 
 
 def test_invalid_schema_is_refused_with_every_problem(cas: Cas) -> None:
-    schema = {"type": "strin", "required": "name"}
-
-    ran = cas("schema", "put", "-", fed=json.dumps(schema).encode())
+    ran = cas("schema", "put", "-", fed=json.dumps({"type": "strin", "required": "name"}).encode())
 
     assert (ran.status, ran.out) == (1, "")
     lines = ran.err.splitlines()

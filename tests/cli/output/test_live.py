@@ -129,11 +129,10 @@ def test_cursor_is_never_hidden_and_no_mode_is_changed(shown: Shown) -> None:
 
 
 ROWS = st.lists(st.integers(0, 24).map(lambda width: ("abcdefghijklmnopqrstuvwxyz")[:width] or "-"))
-MOVES = st.lists(st.one_of(ROWS, st.text("xy ", min_size=1), st.integers(6, 40)), max_size=8)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(MOVES)
+@given(st.lists(st.one_of(ROWS, st.text("xy ", min_size=1), st.integers(6, 40)), max_size=8))
 def test_only_done_lines_and_the_newest_live_ones_are_there(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, moves: list[list[str] | str | int]
 ) -> None:
@@ -183,13 +182,6 @@ def test_no_line_is_wider_than_the_terminal(
     assert not re.search("[\x00-\x1f\x7f-\x9f]", line)
 
 
-def printed(capsys: Captured, *pieces: bytes) -> str:
-    with forwarded_output() as forwarded:
-        for piece in pieces:
-            forwarded.stderr(piece)
-    return capsys.readouterr().err
-
-
 def test_log_is_text_that_ends_its_last_line(capsys: Captured) -> None:
     for pieces, text in [
         ([], ""),
@@ -209,7 +201,10 @@ def test_log_is_text_that_ends_its_last_line(capsys: Captured) -> None:
         ([b"half \x1b[3"], "half \\x1b[3\n"),
         (["\u202eevil\n".encode()], "\\u202eevil\n"),
     ]:
-        assert printed(capsys, *pieces) == text
+        with forwarded_output() as forwarded:
+            for piece in pieces:
+                forwarded.stderr(piece)
+        assert capsys.readouterr().err == text
 
 
 def test_reply_that_is_an_object_is_printed_as_its_text(capsys: Captured) -> None:

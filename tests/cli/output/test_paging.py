@@ -41,9 +41,7 @@ def test_the_store_names_no_pager(person: Uwf, tmp_path: Path) -> None:
     environ = {**person.session.environ, "PAGER": "sed 's/^/P:/'"}
     del environ["GIT_PAGER"]
 
-    ran = person("thread", "read", thread, **SCREEN, environ=environ)
-
-    assert ran.out.startswith("P:Do it.\n")
+    assert person("thread", "read", thread, **SCREEN, environ=environ).out.startswith("P:Do it.\n")
     assert not (tmp_path / "ran").exists()
 
 

@@ -27,8 +27,6 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 
-VERBS = (status_command, plans_command, clean_command, plugin_command)
-
 
 @pytest.fixture
 def project(uwf: Uwf) -> Path:
@@ -115,7 +113,7 @@ def test_wrong_usage_of_plugin(uwf: Uwf, words: tuple[str, ...]) -> None:
 
 
 def test_each_verb_takes_a_directory() -> None:
-    for verb in VERBS:
+    for verb in (status_command, plans_command, clean_command, plugin_command):
         assert "--dir" in {name for option in verb.params for name in option.opts}
 
 
@@ -203,8 +201,7 @@ def test_who_may_not_drive_leaves_the_port_of_the_driver(uwf: Uwf) -> None:
     place, store = str(uwf.place), uwf.session.open_store()
     thread = ThreadId(start_task(store.path, uwf.place).task_id)
     loser = PlanDriver(uwf.session, store, place, thread)
-    where = {"thread": thread, "port": 1}
-    Views(store, place).update(get_head(store, thread).commit, where)
+    Views(store, place).update(get_head(store, thread).commit, {"thread": thread, "port": 1})
 
     with (
         lock_drive(store, thread, since_ms=1),

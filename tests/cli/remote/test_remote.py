@@ -60,8 +60,7 @@ def test_a_clone_says_what_came(uwf: Uwf) -> None:
     thread = uwf.begun()
     hub = make_hub(uwf)
     uwf.json("push")
-    ran = uwf("clone", hub, "--format", "text", repo=None)
-    assert ran.out.splitlines() == [
+    assert uwf("clone", hub, "--format", "text", repo=None).out.splitlines() == [
         f"repo      {uwf.place}/hub.git",
         f"created   refs/threads/{thread}",
         "created   refs/workflows/demo",
@@ -77,8 +76,7 @@ def test_what_was_fetched_is_listed(uwf: Uwf) -> None:
     assert uwf("fetch", "--format", "text", **other).out == "2 unchanged\n"
     uwf.json("thread", "step", thread)
     uwf.json("push")
-    document = uwf.json("fetch", **other)
-    assert document == {
+    assert uwf.json("fetch", **other) == {
         "remote": "origin",
         "created": [],
         "moved": [f"refs/threads/{thread}"],

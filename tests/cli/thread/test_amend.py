@@ -56,8 +56,7 @@ def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
 
 def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
     agent = uwf.agent()
-    settings = {"command": agent, "timeout": 60, "env": {"A": "1", "B": "2"}}
-    thread = uwf.begun(json.dumps(settings))
+    thread = uwf.begun(json.dumps({"command": agent, "timeout": 60, "env": {"A": "1", "B": "2"}}))
 
     amended = uwf.json(
         "thread", "amend", thread, "--agent", 'checker={"timeout": 90, "env": {"A": null}}'
@@ -65,8 +64,7 @@ def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:
 
     assert amended["agents"] == {"checker": agent}
     assert amended["agentSettings"] == {"checker": {"timeout": 90, "env": {"B": "2"}}}
-    read = uwf("thread", "read", thread).out
-    assert '"timeout": 90' in read
+    assert '"timeout": 90' in uwf("thread", "read", thread).out
 
 
 def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(uwf: Uwf) -> None:
@@ -114,8 +112,7 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
     assert looped.err.splitlines()[0].endswith(told)
     (warning,) = branched["warnings"]
     assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
-    text = uwf("thread", "append", thread, loop, "--format", "text")
-    assert "maxIterations" not in text.out
+    assert "maxIterations" not in uwf("thread", "append", thread, loop, "--format", "text").out
 
 
 @pytest.mark.parametrize(

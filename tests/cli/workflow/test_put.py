@@ -62,11 +62,7 @@ def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:
     assert [row["path"] for row in newest["changes"]] == ["nodes.0"]
 
 
-BEGINNINGS = {
-    "text": "demo\n",
-    "svg": "<svg ",
-    "mermaid": "flowchart TD\n",
-}
+BEGINNINGS = {"text": "demo\n", "svg": "<svg ", "mermaid": "flowchart TD\n"}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -45,6 +45,10 @@ def run(world: World, thread: ThreadId) -> dict[str, Any]:
     return step | {"content": snapshot.get_node(step["content"]["$ref"]).payload}
 
 
+def interrupt(_: bytes) -> None:
+    raise KeyboardInterrupt
+
+
 def failure(world: World, thread: ThreadId) -> TurnFailed:
     failed = world.fail(thread, agent_player(None))
     world.assert_whole()
@@ -99,9 +103,6 @@ def test_file_that_does_not_fit_is_told_if_no_answer_does(
 def test_answer_that_fits_no_more_than_its_file_has_cost_what_it_says(
     world: World, kind: str, script: str
 ) -> None:
-    def interrupt(_: bytes) -> None:
-        raise KeyboardInterrupt
-
     misfit = """mkdir -p .state; echo '{"text": 1}' >.state/status.json; """
     answers = misfit + """echo '{"meta": {"text": 1}, "usage": {"tokens": 7}}'"""
     thread = begin(world, script.format(answers))
@@ -150,24 +151,13 @@ def test_secrets_in_the_file_are_masked(world: World) -> None:
 
 
 def test_agent_is_told_where_to_leave_it(world: World) -> None:
-    thread = begin(world, LEAVES, file="${state.file}")
-    context = get_context(world.store, thread)
+    context = get_context(world.store, begin(world, LEAVES, file="${state.file}"))
     assert context["role"]["outputFile"] == ".state/status.json"
     assert "into .state/status.json, a file of the work directory" in render_prompt(context)
 
 
 # An agent that stays open is ended for what it has left in its file, if it may be ended.
 
-GRAPH_KEPT = """
-name: reporting
-roles:
-  writer:
-    outputSchema: {type: object, required: [text], properties: {text: {type: string}}}
-    outputFile: .state/status.json
-moderator:
-  - {from: $START, to: writer}
-  - {from: writer, to: $END}
-"""
 STAYS = f"echo run >>runs; {LEAVES}; exec sleep 60"
 
 
@@ -175,19 +165,10 @@ class EngineDied(BaseException):
     """The engine is killed after its agent has finished."""
 
 
-def begin_kept(world: World, agent: str) -> ThreadId:
-    return world.begun(GRAPH_KEPT, world.program(agent))
-
-
-def play_ended(turn: Turn) -> Played:
-    """Play a turn whose agent may be ended at any time."""
-    return agent_player(None)(turn._replace(may_end=lambda: True))
-
-
 def test_agent_that_stays_open_is_ended_for_its_report(world: World) -> None:
-    thread = begin_kept(world, STAYS)
+    thread = begin(world, STAYS)
 
-    world.step(thread, play_ended)
+    world.step(thread, lambda turn: agent_player(None)(turn._replace(may_end=lambda: True)))
 
     step = world.snapshot(thread).get_head_node().payload
     assert (step["meta"], step["rung"]) == ({"text": "left"}, "file")
@@ -208,7 +189,7 @@ def test_without_a_report_that_fits_the_agent_is_left_alone(world: World) -> Non
 
     misfit = """echo '{"text": 1}' >.state/status.json"""
     waits = "until [ -e go ]; do sleep 0.01; done"
-    thread = begin_kept(world, f"""{misfit}; {waits}; echo '{{"meta": {{"text": "said"}}}}'""")
+    thread = begin(world, f"""{misfit}; {waits}; echo '{{"meta": {{"text": "said"}}}}'""")
 
     world.step(thread, lambda turn: agent_player(None)(turn._replace(may_end=may_end)))
 
@@ -216,10 +197,7 @@ def test_without_a_report_that_fits_the_agent_is_left_alone(world: World) -> Non
 
 
 def test_ctrl_c_while_it_is_ended_keeps_the_report(world: World) -> None:
-    def interrupt(_: bytes) -> None:
-        raise KeyboardInterrupt
-
-    thread = begin_kept(world, STAYS)
+    thread = begin(world, STAYS)
     with pytest.raises(TurnInterrupted, match="interrupted"):
         world.step(
             thread, lambda turn: agent_player(interrupt)(turn._replace(may_end=lambda: True))
@@ -234,7 +212,7 @@ def test_ctrl_c_while_it_is_ended_keeps_the_report(world: World) -> None:
 
 
 def test_engine_that_dies_while_it_ends_the_agent_leaves_it_to_the_next(world: World) -> None:
-    thread = begin_kept(world, f"echo run >>runs; {LEAVES}; kill -TERM $$")
+    thread = begin(world, f"echo run >>runs; {LEAVES}; kill -TERM $$")
 
     def play(turn: Turn) -> Played:
         agent_player(None)(turn)

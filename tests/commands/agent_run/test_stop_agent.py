@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from commands.at_work import (
@@ -13,6 +14,7 @@ from commands.at_work import (
     begin,
     is_alive,
     pids,
+    wait_until,
     wait_until_gone,
 )
 from commands.world import World
@@ -105,11 +107,8 @@ def test_agent_is_ended_with_its_thread(script: str, world: World) -> None:
 
 def test_agent_that_has_stopped_itself_is_woken_to_end(world: World) -> None:
     at = begin(world, STOPPED)
-    deadline = time.monotonic() + LONGEST_S
-    agent = pids(world)[0]
-    while "T" not in _state(agent):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    stat = Path(f"/proc/{pids(world)[0]}/stat")
+    wait_until(lambda: "T" in stat.read_text().rpartition(")")[2].split()[0], "it never stopped")
 
     timed_pause(at)
 
@@ -117,18 +116,12 @@ def test_agent_that_has_stopped_itself_is_woken_to_end(world: World) -> None:
     at.finish()
 
 
-def _state(pid: int) -> str:
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0]
-
-
 def test_result_that_is_handed_in_when_asked_to_stop_counts(world: World) -> None:
     at = begin(world, POLITE)
 
     timed_pause(at)
 
-    status, _told = at.finish()
-    assert status == 0
+    assert at.finish()[0] == 0
     snapshot = at.snapshot()
     assert (snapshot.record.status, snapshot.record.depth) == ("paused", 1)
     assert snapshot.get_head_node().payload["meta"]["text"] == "x"
@@ -204,8 +197,7 @@ def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
     assert stop_agents(world.store, at.thread, reason="x")
 
     assert at.living() == []
-    status, _told = at.finish()
-    assert status == 4
+    assert at.finish()[0] == 4
 
 
 def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
@@ -214,9 +206,7 @@ def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
     running = find_running(world.store, at.thread)
 
     assert running is not None
-    group = running.group
-    assert group is not None
-    assert os.getpgid(pids(world)[0]) == group
+    assert os.getpgid(pids(world)[0]) == running.group
     timed_pause(at)
     assert find_running(world.store, at.thread) is None
     at.finish()
@@ -240,11 +230,8 @@ def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World) -> No
 def test_kill_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     at = begin(world, STUBBORN)
     killer = world.process("thread", "kill", at.thread)
-    stop_lock = world.store.local_path("locks", at.thread) + ".stop"
-    deadline = time.monotonic() + LONGEST_S
-    while not (os.path.exists(stop_lock) and os.path.getsize(stop_lock)):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    stop_lock = Path(world.store.local_path("locks", at.thread) + ".stop")
+    wait_until(lambda: stop_lock.exists() and stop_lock.read_bytes(), "nothing is being stopped")
     killer.kill()
     # Not reaped yet: a zombie holds nothing.
     wait_until_gone(killer.pid)
@@ -261,10 +248,7 @@ def test_kill_that_is_killed_leaves_nothing_stuck(world: World) -> None:
 def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     at = begin(world, STUBBORN)
     pauser = world.process("thread", "pause", at.thread, "--now")
-    deadline = time.monotonic() + LONGEST_S
-    while at.snapshot().record.status != "paused":
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_until(lambda: at.snapshot().record.status == "paused", "it is not paused")
     pauser.kill()
     pauser.communicate()
 

@@ -260,8 +260,7 @@ def test_each_choice_is_named() -> None:
 
 def test_what_expressions_may_say_is_what_the_parser_takes() -> None:
     assert quoted(EXPRESSIONS, "Names: ")[: len(FLOW_NAMES)] == [*FLOW_NAMES]
-    operators = [*PRECEDENCE, "&&", "||", "??", "? :", "!", "?."]
-    assert quoted(EXPRESSIONS, "Operators: ") == operators
+    assert quoted(EXPRESSIONS, "Operators: ") == [*PRECEDENCE, "&&", "||", "??", "? :", "!", "?."]
     assert quoted(EXPRESSIONS, "Methods: ") == [*METHODS]
 
 

@@ -93,8 +93,7 @@ def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> Non
 
 
 def test_commit_that_no_agent_made_has_no_context(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
+    snapshot = world.snapshot(world.begun())
 
     with refuses("no-turn-there", match="is a start"):
         get_past_context(world.store, snapshot)
@@ -210,8 +209,7 @@ def test_conversation_is_given_only_where_it_can_go_on(world: World) -> None:
     split = world.begun(CHECKS)
     world.step(split, says({}, session="s5"))
     world.step(split)
-    branch = begin_branch(world.store, world.snapshot(split), 0)
-    assert sessions(branch) == [None]
+    assert sessions(begin_branch(world.store, world.snapshot(split), 0)) == [None]
 
 
 def branch_of(world: World, thread: ThreadId, number: int) -> ThreadId:
@@ -285,8 +283,7 @@ class EngineDied(BaseException):
 
 
 def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
-    workflow = world.put(GRAPH).workflow
-    thread = world.start(world.program("echo '{\"meta\": {}}'"), workflow=workflow)
+    thread = world.start(world.program("echo '{\"meta\": {}}'"), workflow=world.put(GRAPH).workflow)
 
     def play(turn: Turn) -> Played:
         agent_player(None)(turn)
@@ -318,9 +315,7 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
     thread = waiting(world)
     snapshot = world.snapshot(thread)
 
-    question = view_question(snapshot, snapshot.get_present())
-
-    assert question == {
+    assert view_question(snapshot, snapshot.get_present()) == {
         "role": "checker",
         "description": "Checks.",
         "systemPrompt": "Check.",
@@ -359,8 +354,7 @@ def test_thread_that_waits_for_a_limit_has_no_question(world: World) -> None:
     present = snapshot.get_present()
 
     told = view_waiting(world.store, snapshot, present)
-    since = snapshot.commit.time_s * 1000
-    assert told == {"role": "writer", "since": since, "until": UNTIL_MS}
+    assert told == {"role": "writer", "since": snapshot.commit.time_s * 1000, "until": UNTIL_MS}
     assert view_question(snapshot, present) is None
     assert first_question_line(snapshot, present) is None
 

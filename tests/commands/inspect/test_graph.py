@@ -12,11 +12,7 @@ from store.signing_keys import needs_ssh, public_half, with_settings
 from store.small_packs import lose
 from web.stories import TASK, tell_work
 
-from uwf_git.commands.inspect.graph import (
-    ThreadReport,
-    picture_thread,
-    view_report,
-)
+from uwf_git.commands.inspect.graph import ThreadReport, picture_thread, view_report
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.story import find_problems
 from uwf_git.engine.picture.draw import make_plan

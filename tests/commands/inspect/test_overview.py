@@ -38,8 +38,7 @@ def test_what_needs_a_person_comes_first(world: World, overview: Overview) -> No
 
     seen = overview.read(world.store, Wanted(show="all"))
 
-    groups = [(row["thread"], row["group"]) for row in seen["rows"]]
-    assert groups == [
+    assert [(row["thread"], row["group"]) for row in seen["rows"]] == [
         (waiting, "needs"), (failed, "needs"), (ready, "others"), (ended, "ended"),
     ]  # fmt: skip
     assert "correct-Horse" not in str(seen)
@@ -77,8 +76,7 @@ def test_pages_have_every_thread_once(
             found: list[str] = []
             after = None
             for _ in range(20):
-                wanted = Wanted(show="all", after=after, most=most)
-                page = overview.read(world.store, wanted)
+                page = overview.read(world.store, Wanted(show="all", after=after, most=most))
                 found += [row["thread"] for row in page["rows"]]
                 after = page["next"]
                 if after is None:
@@ -206,9 +204,7 @@ def test_ended_threads_are_those_of_a_day_and_removed_ones_are_gone(world: World
     assert shown(watch) == []
 
 
-def test_named_threads_have_their_branches_and_are_over_when_they_have_ended(
-    world: World,
-) -> None:
+def test_named_threads_have_their_branches_and_are_over_when_they_have_ended(world: World) -> None:
     other, thread = world.begun(), split_of(world)
     watch, all_of_them = watching(world, thread), watching(world)
     assert changed(watch) == [(thread, "split")]
@@ -251,15 +247,13 @@ def test_work_is_role_attempt_log_and_usage(world: World) -> None:
     world.fail(thread)
     watch = watching(world)
     watch.look()
-    base = begin_turn(world, thread)
-    run = Path(world.store.local_path("run", thread, base))
+    run = Path(world.store.local_path("run", thread, begin_turn(world, thread)))
     with lock_thread(world.store, thread, since_ms=7) as lock:
         lock.say("writer", "nobody")
         (row,) = watch.look()
         work = watch.find_work(thread)
         assert work is not None
-        at_work = {"role": "writer", "agent": "nobody", "attempt": 2, "since": 7}
-        assert row["atWork"] == at_work
+        assert row["atWork"] == {"role": "writer", "agent": "nobody", "attempt": 2, "since": 7}
         assert (work.read_log(), work.read_usage()) == ("", {})
 
         (run / "stderr").write_text(f"reading\nwith {KEY}\n\n")
@@ -277,8 +271,7 @@ def test_a_look_where_nothing_has_happened_reads_no_object(
     add_crowd(world.store, size=100, is_active=True)
     watch = watching(world)
     assert len(watch.look()) == 100
-    rows = watch.list_rows()
-    told = [watch.summarize(row) for row in rows]
+    told = [watch.summarize(row) for row in watch.list_rows()]
     assert told[0].task == "Do task 99."
     counted = count_reads(monkeypatch)
     for _look in range(3):
@@ -296,8 +289,7 @@ def test_a_look_where_nothing_has_happened_reads_no_object(
 def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
     thread = world.begun()
     world.store.refs.create(f"refs/threads/{thread[:-1]}X", Oid("1" * 40))
-    bad = Path(world.store.path, "refs/threads", f"{thread[:-1]}Y")
-    bad.write_text("no commit\n")
+    Path(world.store.path, "refs/threads", f"{thread[:-1]}Y").write_text("no commit\n")
     watch = watching(world)
 
     rows: list[dict[str, Any]] = watch.look()

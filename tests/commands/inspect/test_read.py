@@ -336,9 +336,7 @@ def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
     assert found(world, "x = 1") == [("coder", "content")]
 
 
-def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(
-    world: World,
-) -> None:
+def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(world: World) -> None:
     thread = begin_nested(world)
     drive(world, thread, script(planner="deep", digger={"depth": 2}, closer={"good": True}))
 

@@ -74,8 +74,7 @@ def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
 def test_a_removal_that_was_cut_short_is_repeated(world: World, git: Git) -> None:
     at = split_checks(world)
     finish(world, at.thread)
-    plan = plan_removals(world.store, [at.thread])
-    remove_thread(world.store, world.caller, plan[0])
+    remove_thread(world.store, world.caller, plan_removals(world.store, [at.thread])[0])
 
     assert len(world.remove(at.thread)) == 2
     assert refs(world, git) == []

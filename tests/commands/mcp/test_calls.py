@@ -44,8 +44,7 @@ def test_own_thread_and_another_are_read(world: World, place: McpPlace) -> None:
 
 def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:
     assert place.thread is not None
-    long = "x" * 500_000
-    world.step(place.thread, says({"ok": False}, long))
+    world.step(place.thread, says({"ok": False}, "x" * 500_000))
 
     told = read_thread(place, {})
     assert len(told) < 401_000
@@ -278,8 +277,7 @@ def test_each_tool_does_what_it_says(world: World) -> None:
     place = McpPlace(lambda: world.store, thread=thread)
 
     def call(name: str, **arguments: Any) -> str:
-        told = ask(place, "tools/call", name=name, arguments=arguments)
-        return str(told["content"][0]["text"])
+        return str(ask(place, "tools/call", name=name, arguments=arguments)["content"][0]["text"])
 
     assert "# Do it." in call("read_thread")
     assert '"text": "some words"' in call("read_step", index=1)

@@ -142,8 +142,7 @@ A = Oid("a" * 40)
 def push(clock: Callable[[], int]) -> Callable[..., list[str | None]]:
     """List the problems of names that are pushed together, beside a thread and `demo`."""
     store = fresh_store()
-    tip = Story(store, clock).head.commit
-    store.refs.create("refs/workflows/demo", tip)
+    store.refs.create("refs/workflows/demo", Story(store, clock).head.commit)
 
     def check(*names: str, new: Oid | None = A) -> list[str | None]:
         updates = {name: RefUpdate(name, None, new) for name in names}

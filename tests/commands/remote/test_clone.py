@@ -87,8 +87,7 @@ def arrivals(world: World) -> list[Arrival]:
         thread = world.start()
         start = world.tip(thread)
         world.step(thread)
-        tip = world.tip(thread)
-        found.append(Arrival(thread, start if number else None, tip, archived=False))
+        found.append(Arrival(thread, start if number else None, world.tip(thread), archived=False))
     return found
 
 

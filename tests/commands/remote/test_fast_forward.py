@@ -46,8 +46,7 @@ def track(site: Site, other: Site, thread: ThreadId) -> None:
         seen = refs.find(ref)
         if seen == oid:
             continue
-        done = refs.create(ref, oid) if seen is None else refs.advance(ref, seen=seen, to=oid)
-        assert done
+        assert refs.create(ref, oid) if seen is None else refs.advance(ref, seen=seen, to=oid)
     folder = site.path / "objects" / "info"
     folder.mkdir(exist_ok=True)
     (folder / "alternates").write_text(f"{other.path}/objects\n")
@@ -110,8 +109,7 @@ def paused(site: Site, thread: ThreadId) -> None:
 
 
 def failed(site: Site, thread: ThreadId) -> None:
-    workdir = str(site.world.place)
-    site.world.fail(thread, fails("no key"), command="mine", workdir=workdir)
+    site.world.fail(thread, fails("no key"), command="mine", workdir=str(site.world.place))
 
 
 STEERED: dict[str, tuple[Before, Steer]] = {

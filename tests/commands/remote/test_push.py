@@ -46,8 +46,7 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     good = site.world.start()
     blob = tip.get_entry("now.json").decode()
     lose(site.world.store, blob)
-    pushed = site.push()
-    failure = pushed.failure()
+    failure = site.push().failure()
     assert isinstance(failure, StoreDamaged)
     assert is_refused(failure, "push-damaged")
     assert failure.exit_status == 5

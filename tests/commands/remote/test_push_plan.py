@@ -204,8 +204,7 @@ class Server:
 
     def push(self, units: list[PushUnit]) -> dict[str, str | None]:
         """Return why each unit was refused, or None."""
-        first = self(single_units(units), atomic=False)
-        done = send_units(self, units, first)
+        done = send_units(self, units, self(single_units(units), atomic=False))
         assert len(done) == len(units)
         return {each.unit.name: each.reason for each in done}
 
@@ -222,8 +221,7 @@ def test_only_the_refused_refs_fail(count: int, bad: set[int], is_move: bool) ->
 
 def test_pushes_to_a_remote_that_refuses_everything_end() -> None:
     server = Server(frozen=True)
-    units = [single(f"t{number}") for number in range(1000)]
-    assert set(server.push(units).values()) == {DECLINED}
+    assert set(server.push([single(f"t{number}") for number in range(1000)]).values()) == {DECLINED}
     assert len(server.pushes) <= 65
 
 
@@ -258,8 +256,7 @@ def test_push_that_met_the_server_s_gc_is_sent_again(times: int) -> None:
 
 def test_without_atomic_pushes_the_archive_is_there_first() -> None:
     server = Server("b", "c-active", atomic=False)
-    reasons = server.push([move("a"), move("b"), move("c")])
-    assert reasons == {"a": None, "b": DECLINED, "c": None}
+    assert server.push([move("a"), move("b"), move("c")]) == {"a": None, "b": DECLINED, "c": None}
     assert server.refs == {"a": B, "c": B, "a-active": None}
 
 

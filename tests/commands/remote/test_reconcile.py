@@ -5,11 +5,7 @@ import pytest
 from commands.world import DEMO, World, says
 from refusing import refuses
 
-from uwf_git.commands.remote.reconcile import (
-    Reconciled,
-    reconcile_thread,
-    reconcile_workflow,
-)
+from uwf_git.commands.remote.reconcile import Reconciled, reconcile_thread, reconcile_workflow
 from uwf_git.model.names import Oid
 from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.threads.heads import HeadMoved
@@ -143,9 +139,7 @@ def test_a_thread_whose_agent_lives_does_not_move(tale: Tale) -> None:
     (run / "pid").write_text("1\n")
     script = "echo held; read _"
     holder = subprocess.Popen(
-        ["flock", f"{run}.alive", "sh", "-c", script],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        ["flock", f"{run}.alive", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert holder.stdout is not None
     try:

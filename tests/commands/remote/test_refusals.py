@@ -32,9 +32,7 @@ def test_nothing_of_what_is_refused_stays(sites: Sites, hub: Path, git: Git) -> 
     other.push()
     bad = break_thread(hub, git, thread)
 
-    fetched = site.fetch()
-
-    assert [(each.event, each.ref) for each in fetched.reconciled] == [
+    assert [(each.event, each.ref) for each in site.fetch().reconciled] == [
         ("refused", f"refs/threads/{thread}"),
         ("created", f"refs/threads/{good}"),
     ]
@@ -52,8 +50,7 @@ def test_nothing_of_what_is_refused_stays(sites: Sites, hub: Path, git: Git) -> 
 
 def test_workflow_that_is_refused_leaves_nothing(sites: Sites, hub: Path, git: Git) -> None:
     site, _other, thread = sites
-    tip = (hub / "refs/threads" / thread).read_text()
-    (hub / "refs/workflows/odd").write_text(tip)
+    (hub / "refs/workflows/odd").write_text((hub / "refs/threads" / thread).read_text())
 
     failure = site.fetch().failure()
 

@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands.world import World, content_player, says
@@ -15,9 +14,8 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.step.ending import find_begun_turn
 from uwf_git.commands.step.record_turn import WorkKept
-from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import list_preserved, read_snapshot
 from uwf_git.store.threads.local_files import list_run_dirs
@@ -46,36 +44,24 @@ class EngineDied(BaseException):
     """The engine is killed after its agent has finished."""
 
 
-def leave(
-    world: World,
-    thread: ThreadId,
-    *,
-    status: str = "0",
-    agent: str | None = None,
-    is_named: bool = True,
-) -> None:
+def leave(world: World, thread: ThreadId, *, status: str = "0", is_named: bool = True) -> None:
     """Take a step whose engine dies when its agent has finished."""
 
     def play(turn: Turn) -> Played:
         turn.run_dir.begin(describe_turn(turn) if is_named else "")
         run = Path(turn.run_dir.path)
         run.mkdir()
-        for name, content in (
-            (PID, b"1\n"),
-            (STDOUT, ANSWER),
-            (STDERR, b""),
-            (EXIT, f"{status}\n".encode()),
-        ):
+        files = {PID: b"1\n", STDOUT: ANSWER, STDERR: b"", EXIT: f"{status}\n".encode()}
+        for name, content in files.items():
             (run / name).write_bytes(content)
         raise EngineDied
 
     with pytest.raises(EngineDied):
-        world.step(thread, play, command=agent)
+        world.step(thread, play)
 
 
-def step(world: World, thread: ThreadId, **choice: Any) -> Any:
-    request = StepRequest(thread, agent_player(None), Choice(**choice))
-    return step_thread(world.store, world.caller, request)
+def step(world: World, thread: ThreadId) -> ThreadResult:
+    return world.step(thread, agent_player(None))
 
 
 STEERED: dict[str, Callable[[World, ThreadId], object]] = {
@@ -110,9 +96,12 @@ def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_othe
     leave(world, thread)
     world.patch(thread, {"check": False})
     ref, here = f"refs/threads/{thread}", world.tip(thread)
-    # As a plain `git push` into this store does, without the lock.
-    elsewhere = step_elsewhere(world, thread)
-    assert world.store.refs.find(ref) == elsewhere != here
+    # As a plain `git push` into this store does, without the lock: another clone has no run.
+    runs = Path(world.store.local_path("run", thread))
+    aside = runs.rename(runs.with_name("aside"))
+    world.step(thread, says({"text": "elsewhere"}))
+    aside.rename(runs)
+    assert world.store.refs.find(ref) == world.tip(thread) != here
 
     with pytest.raises(WorkKept) as caught:
         step(world, thread)
@@ -120,16 +109,6 @@ def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_othe
     (kept,) = list_preserved(world.store, thread)
     assert kept == caught.value.facts["commit"]
     assert read_snapshot(world.store, kept).record.role == "checker"
-
-
-def step_elsewhere(world: World, thread: ThreadId) -> str:
-    """Take a step without the thread's run directory, as another clone does."""
-    runs = Path(world.store.local_path("run", thread))
-    aside = runs.with_name("aside")
-    runs.rename(aside)
-    world.step(thread, says({"text": "elsewhere"}))
-    aside.rename(runs)
-    return world.tip(thread)
 
 
 def test_kill_records_finished_work_first(world: World, thread: ThreadId) -> None:
@@ -217,13 +196,11 @@ def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
     leave(world, thread)
     world.poke(thread)
     runs = Path(world.store.local_path("run", thread))
-    aside = runs.with_name("aside")
-    runs.rename(aside)
+    aside = runs.rename(runs.with_name("aside"))
     leave(world, thread)
     for each in aside.iterdir():
         each.rename(runs / each.name)
-    other = world.put(ROUTED).workflow
-    world.amend(thread, workflow=other)
+    world.amend(thread, workflow=world.put(ROUTED).workflow)
 
     world.kill(thread)
 

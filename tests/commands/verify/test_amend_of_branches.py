@@ -46,10 +46,7 @@ def test_another_workflow_of_a_branch_is_found(world: World, action: Action) -> 
 
 
 def test_another_workflow_while_split_is_found(world: World) -> None:
-    at = split_checks(world)
-    workflow = world.put(TALKATIVE).workflow
-
-    told = forge(world, at.thread, workflow)
+    told = forge(world, split_checks(world).thread, world.put(TALKATIVE).workflow)
 
     assert told == ["the thread has split, and gets another workflow"]
 
@@ -67,9 +64,8 @@ def test_an_append_that_does_not_only_add_is_found(
     world: World, old: str, new: str, told: str | None, *, is_split: bool
 ) -> None:
     thread = split_checks(world).thread if is_split else world.begun(CHECKS)
-    workflow = world.put(CHECKS.replace(old, new)).workflow
 
-    found = forge(world, thread, workflow, "append")
+    found = forge(world, thread, world.put(CHECKS.replace(old, new)).workflow, "append")
 
     said = f"append does more than add to the workflow: it {told}"
     assert found == ([] if told is None else [said])

@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from commands.verify.damaging import (
-    DAMAGES,
-    KINDS,
-    damage,
-    files_of,
-    group_of,
-    make_store,
-)
+from commands.verify.damaging import DAMAGES, KINDS, damage, files_of, group_of, make_store
 from commands.world import World
 from conftest import Draws
 

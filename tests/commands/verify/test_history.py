@@ -76,8 +76,7 @@ def test_walk_goes_through_forks_and_tells_whose_commits_they_are(
         number: says(f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}") for number in (2, 3, 4)
     }
     forge(store, REF, changes)
-    fork = says("Uwf-Event: step", "Uwf-Event: fork")
-    forged = forge(store, REF, {2: fork})
+    forged = forge(store, REF, {2: says("Uwf-Event: step", "Uwf-Event: fork")})
 
     history = walk_back(store.objects, forged[-1], set())
 
@@ -168,8 +167,7 @@ def empty_refs() -> Refs:
 
 
 def told(world: World, arrivals: list[Arrival], refs: Refs) -> list[str]:
-    store = world.store._replace(refs=refs)
-    return [each.message for each in check_arrivals(store, arrivals)]
+    return [each.message for each in check_arrivals(world.store._replace(refs=refs), arrivals)]
 
 
 def test_what_is_in_the_history_of_a_thread_here_is_known(world: World) -> None:
@@ -227,8 +225,7 @@ def test_forks_and_branches_begin_where_the_others_are(world: World) -> None:
     fork = world.new_id()
     fork_thread(world.store, world.caller, ForkRequest(at.thread), thread=fork)
     here = at.tip.commit.oid
-    refs = {f"refs/threads/{at.thread}": here}
-    heads = heads_of_refs(world.store.objects, refs)
+    heads = heads_of_refs(world.store.objects, {f"refs/threads/{at.thread}": here})
     tips = [world.tip(each) for each in (fork, *at.children)]
 
     assert list_beginnings(world.store.objects, tips, set(), heads) == {here}
@@ -241,9 +238,8 @@ def test_many_branches_are_checked_in_several_runs(world: World) -> None:
     """The thread passes with the first of them."""
     at = split_files(world, 101)
     arrivals = [arrival(world, each) for each in (at.thread, *at.children)]
-    store = world.store._replace(refs=empty_refs())
 
-    assert judge_arrivals(store, arrivals).passed == set(arrivals)
+    assert judge_arrivals(world.store._replace(refs=empty_refs()), arrivals).passed == set(arrivals)
     assert told(world, arrivals[100:], world.store.refs) == []
 
 

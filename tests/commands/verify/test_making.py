@@ -153,8 +153,7 @@ def test_no_place_may_follow_a_try_that_is_not_over() -> None:
     tried = stands(None)._replace(tried=Try("0/0"))
 
     assert find_problem(tried, parse_position("0/0")) is None
-    told = find_problem(tried, parse_position("0/1.1/0"))
-    assert told == "and the try at 0/0 was not over"
+    assert find_problem(tried, parse_position("0/1.1/0")) == "and the try at 0/0 was not over"
 
 
 def test_a_thread_that_ends_before_its_flow_does_is_told(world: World) -> None:
@@ -174,10 +173,7 @@ def test_a_turn_in_place_of_a_whole_workflow_is_told(world: World) -> None:
     wait = Cause(role="builder", text="Builds.")
     thread = begin_outer(world)
     record_built(
-        world.store,
-        world.caller,
-        thread,
-        lambda at: build_next(read_standing(at), "wait", wait),
+        world.store, world.caller, thread, lambda at: build_next(read_standing(at), "wait", wait)
     )
 
     told = "Uwf-Role is 'builder', which a workflow plays: the thread splits there"

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 from cas_nodes import ENDLESS, NOWHERE, PERSON, TWINS
-from commands.forging import (
-    Change,
-    also,
-    forge,
-    holds,
-    place,
-)
+from commands.forging import Change, also, forge, holds, place
 from commands.forging import troubles as all_troubles
 from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story

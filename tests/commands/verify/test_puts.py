@@ -132,11 +132,7 @@ def told_workflow(store: Store, *, name: str = "demo", known: Oid | None = None)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "Uwf-Workflow-Name: demo",
-            "Uwf-Workflow-Name: other",
-            "is other, and must be demo",
-        ),
+        ("Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "is other, and must be demo"),
         ("Uwf-Workflow: ", "Uwf-Workflow: x", "the commit names no workflow"),
         ("Uwf-Event: put", "Uwf-Event: step", "must be put or rollback or remove"),
         ("Uwf-Event: put", "Uwf-Event: remove", "it removes a version, but its tree differs"),
@@ -192,8 +188,7 @@ def test_rollback_to_what_never_was_is_reported(
 def test_invalid_workflow_is_reported(other: str, world: World, workflow: NodeHash) -> None:
     forge(world.store, REF, {-1: says(f"Uwf-Workflow: {workflow}", f"Uwf-Workflow: {other}")})
 
-    messages = told_workflow(world.store)
-    assert messages[0].startswith(f"Uwf-Workflow is {other}")
+    assert told_workflow(world.store)[0].startswith(f"Uwf-Workflow is {other}")
 
 
 def test_name_has_to_be_that_of_the_ref(world: World, workflow: NodeHash) -> None:

@@ -1,15 +1,7 @@
 """Threads that were steered, and the signals that they must hold."""
 
 import pytest
-from commands.forging import (
-    commits_of,
-    forge,
-    holds,
-    messages,
-    place,
-    says,
-    tip_of,
-)
+from commands.forging import commits_of, forge, holds, messages, place, says, tip_of
 from commands.world import World, content_player
 
 from uwf_git.commands.turn.turn import Played, Turn

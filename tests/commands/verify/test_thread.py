@@ -106,9 +106,8 @@ def test_thread_that_goes_on_from_another_without_a_fork_is_reported(
     assert isinstance(commit, Commit)
     says(f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}")(commit)
     forged = add(store, commit).decode()
-    known = Oid(commit.parents[0].decode())
 
-    assert told(store, forged, thread=OTHER, known=known) == [
+    assert told(store, forged, thread=OTHER, known=Oid(commit.parents[0].decode())) == [
         f"commit {forged} goes on from one of thread {THREAD}, and is no fork",
         f"Uwf-Thread is {OTHER}, and must be {THREAD}",
     ]
@@ -133,22 +132,19 @@ def test_fork_that_lies_about_its_origin_is_reported(
     third = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4W")
     lies = forked(store, story.head.commit, OTHER, clock(), forked_from=third)
     own = forked(store, story.head.commit, THREAD, clock())
-    fork = forked(store, story.head.commit, OTHER, clock())
-    back = forked(store, fork, THREAD, clock())
+    back = forked(store, forked(store, story.head.commit, OTHER, clock()), THREAD, clock())
 
     assert told(store, lies, thread=OTHER) == [f"Uwf-Forked-From is {third}, and must be {THREAD}"]
     for twice, known in ((own, None), (own, story.head.commit), (back, None)):
-        problem = f"{REF} comes back to thread {THREAD} by a fork"
-        assert told(store, twice, known=known) == [problem]
+        assert told(store, twice, known=known) == [f"{REF} comes back to thread {THREAD} by a fork"]
 
 
 def test_what_lies_behind_a_fork_is_looked_at_as_well(
     store: Store, story: Story, clock: Callable[[], int]
 ) -> None:
     oids = forge(store, REF, {1: says("Uwf-Role: writer", "Uwf-Role: checker")})
-    fork = forked(store, oids[-1], OTHER, clock())
 
-    (found,) = check_thread(store, OTHER, fork, archived=False)
+    (found,) = check_thread(store, OTHER, forked(store, oids[-1], OTHER, clock()), archived=False)
     assert found.commit == oids[1]
     assert found.ref == ACTIVE + OTHER
 
@@ -167,8 +163,7 @@ def test_node_that_was_lost_or_replaced_is_reported_where_it_was(
     }
 
     oids = forge(store, REF, {3: holds(store, path, b"{}")})
-    messages = told(store, oids[-1])
-    assert f"node {prev} was replaced: a node keeps the file it had first" in messages
+    assert f"node {prev} was replaced: a node keeps the file it had first" in told(store, oids[-1])
 
 
 def test_any_commit_of_a_history_may_be_the_known_one(store: Store, story: Story) -> None:

@@ -18,12 +18,7 @@ from uwf_git.commands.workflow.build import (
 )
 from uwf_git.commands.workflow.find import read_below
 from uwf_git.errors import Problem
-from uwf_git.model.definition.definition import (
-    CheckText,
-    InvalidWorkflow,
-    ListReads,
-    table_text,
-)
+from uwf_git.model.definition.definition import CheckText, InvalidWorkflow, ListReads, table_text
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.yaml_reader import MAX_FILE_BYTES, BadIncludes, BadYaml, CannotInclude, Includes

@@ -182,8 +182,7 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
 ) -> None:
     shipped = find_shipped(name)
     assert shipped is not None
-    source = Path(shipped.path).read_bytes()
-    checked = validate_workflow(source, path=shipped.path, shown=name)
+    checked = validate_workflow(Path(shipped.path).read_bytes(), path=shipped.path, shown=name)
     assert (checked.problems, checked.warnings) == ((), ())
     assert checked.built is not None
 
@@ -301,8 +300,7 @@ def test_thread_of_a_local_file_carries_it_and_the_registry_gets_nothing(
     thread = world.start()
 
     assert list_names(world.store) == []
-    snapshot = world.snapshot(thread)
-    found = find_workflow(world.store, snapshot.record.workflow)
+    found = find_workflow(world.store, world.snapshot(thread).record.workflow)
     assert (found.workflow.name, found.file) == ("demo", None)
     # A checkout that names an agent does not make it trusted.
     assert '{"command":"theirs"}' not in world.store.config.get_all("uwf.trustedAgent")

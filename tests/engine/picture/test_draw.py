@@ -10,13 +10,7 @@ from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.picture.draw import (
-    FORMS,
-    draw,
-    lay_out,
-    make_plan,
-    render_svg,
-)
+from uwf_git.engine.picture.draw import FORMS, draw, lay_out, make_plan, render_svg
 from uwf_git.engine.picture.labels import ELLIPSIS, columns, cut, tell_flow, tell_graph, wrap
 from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject

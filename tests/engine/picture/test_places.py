@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 from engine.picture.geometry import find_faults
-from engine.picture.subjects import (
-    HOSTILE,
-    draw_flow,
-    draw_graph,
-    known_subjects,
-)
+from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjects
 
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.labels import BADGE, LABEL, NAME, Box, Drawing, Line, Text

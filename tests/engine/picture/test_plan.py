@@ -1,13 +1,7 @@
 import random
 
 import pytest
-from engine.picture.subjects import (
-    SEED_FLOWS,
-    draw_graph,
-    every_kind,
-    known_subjects,
-    read_subject,
-)
+from engine.picture.subjects import SEED_FLOWS, draw_graph, every_kind, known_subjects, read_subject
 
 from uwf_git.engine.picture.draw import make_plan, render_outline
 from uwf_git.engine.picture.labels import columns

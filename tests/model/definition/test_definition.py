@@ -175,12 +175,7 @@ def test_every_field_is_kept_as_it_is_written() -> None:
             "tolerate": 0,
         },
         "0/2/0": {"type": "agent", "agentId": "a", "input": "${one}"},
-        "0/3": {
-            "type": "loop",
-            "condition": "state.a",
-            "maxIterations": 3,
-            "onExhausted": "stop",
-        },
+        "0/3": {"type": "loop", "condition": "state.a", "maxIterations": 3, "onExhausted": "stop"},
         "0/3/0": {"type": "agent", "agentId": "a"},
     }
 

@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 from store.conftest import Git
-from store.small_packs import (
-    names_in,
-    pack_folder,
-    packs_in,
-    write_blobs,
-)
+from store.small_packs import names_in, pack_folder, packs_in, write_blobs
 from store.story import Story
 
 from uwf_git.store import packing as gc_lock

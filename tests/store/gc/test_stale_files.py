@@ -29,14 +29,7 @@ def leave(path: str | Path, *, is_old: bool = True) -> Path:
     return there
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".tmp_0123",
-        "objects/tmp_obj_0123",
-        "uwf-workdirs/.tmp_0123",
-    ],
-)
+@pytest.mark.parametrize("name", [".tmp_0123", "objects/tmp_obj_0123", "uwf-workdirs/.tmp_0123"])
 def test_a_temporary_file_is_swept_when_it_is_old(store: Store, name: str) -> None:
     path = leave(f"{store.path}/{name}", is_old=False)
     assert remove_stale_files(store) == 0

@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 from store.conftest import Git
 from store.killing import dies_at
 from store.power import Image, images_of, record
-from store.small_packs import (
-    names_in,
-    pack_folder,
-    packs_in,
-    write_blobs,
-    write_small_pack,
-)
+from store.small_packs import names_in, pack_folder, packs_in, write_blobs, write_small_pack
 from store.uniting import Work, check_whole, git_by, run_together
 
 from uwf_git.store.git.config import set_config

@@ -25,10 +25,7 @@ from store.story import Story, put_raw
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.objects.objects import (
-    DurableObjects,
-    ObjectStore,
-)
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.objects.strict import DulwichObjects, RecentObjects
 from uwf_git.store.store import Store, create_store, open_store
 

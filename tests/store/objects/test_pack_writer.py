@@ -48,10 +48,7 @@ def test_git_and_dulwich_and_we_read_the_pack(store: Store, git: Git) -> None:
     theirs = DiskObjectStore(os.path.join(store.path, "objects"))
     for obj in objects:
         assert theirs[obj.id] == obj
-        assert PackFolder(str(folder_of(store))).find(obj.id) == (
-            obj.type_num,
-            obj.as_raw_string(),
-        )
+        assert PackFolder(str(folder_of(store))).find(obj.id) == (obj.type_num, obj.as_raw_string())
     theirs.close()
     assert {path.suffix for path in folder_of(store).iterdir()} == {".pack", ".idx"}
     assert {path.stat().st_mode & 0o777 for path in folder_of(store).iterdir()} == {0o444}

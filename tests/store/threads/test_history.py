@@ -18,13 +18,7 @@ from uwf_git.model.event_rules import apply_event
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.workflow import NotAWorkflow
-from uwf_git.store.nodes import (
-    FILE_MODE,
-    TREE_MODE,
-    DamagedNode,
-    MissingNode,
-    encode_node,
-)
+from uwf_git.store.nodes import FILE_MODE, TREE_MODE, DamagedNode, MissingNode, encode_node
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.store import Store, open_store
