@@ -1,9 +1,8 @@
 """Run the program that an adapter drives, to its end.
 
-When ``run_nested`` returns or raises, nothing that the program started runs any more: its
-process group is ended, then whatever left the group; it cannot outlive us either
-(the watchdog above). Input and output are files, so no pipe can fill and no daemon can hold us
-up.
+When ``run_nested`` returns or raises, nothing that the program started runs any more: its process
+group is ended, then whatever left the group; it cannot outlive us either (the watchdog below).
+Input and output are files, so no pipe can fill and no daemon can hold us up.
 """
 
 import ctypes

@@ -215,8 +215,6 @@ def _raise(failure: UwfError | None) -> None:
         raise failure
 
 
-# `uwf fetch` and `uwf clone`.
-
 # The result of a fetch as a document and as text, for `uwf fetch` and `uwf clone`.
 
 _EVENTS = ("created", "moved", "archived")

@@ -284,11 +284,13 @@ class Session(NamedTuple):
         """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:
             return self
-        text = None
+        store = text = None
         # The verb reports what is wrong with the store, if it needs one.
         with suppress(UwfError, OSError):
-            text = _load_config().read_user_config(self.environ).get(FORMAT_SETTING)
-            text = self._replace(opened=None, held=None).open_store().config.get(FORMAT_SETTING)
+            store = self._replace(opened=None, held=None).open_store()
+        with suppress(UwfError, OSError):
+            config = store.config if store else _load_config().read_user_config(self.environ)
+            text = config.get(FORMAT_SETTING)
         chosen = "text" if text is None else _parse_format(FORMAT_SETTING, text)
         return self._replace(output_format=chosen, may_configure_format=False)
 

@@ -201,7 +201,30 @@ class TaskRuntime:
             AgentFailed: the agent failed.
             Refused: there is no agent, the wish is empty, or the task stopped before its end.
         """
-        return _write_draft(self._place, wish, agent, on_step)
+        from uwf_git.commands import draft as drafts  # noqa: PLC0415 (YAML and schemas: 100 ms)
+
+        place = self._place
+        if agent is None and drafts.DRAFTER in place.players:
+            agent = FUNCTION + drafts.DRAFTER
+        # A player is no program; without one the first turn says what is missing.
+        request = drafts.DraftRequest(wish, agent, place.agent, needs_agent=False)
+        with place.writing() as store:
+            begun = drafts.start_draft(store, place.caller, request, thread=new_task_id(place))
+        run = TaskHandle(place, begun.thread).run(on_step=on_step)
+        if run.stopped == "failed" and run.failure is not None:
+            raise run.failure
+        if run.stopped != "end":
+            raise drafts.draft_stopped(begun.thread, run.status)
+        draft = drafts.read_draft(place.open(), place.cwd, begun.thread)
+        return TaskDraft(
+            task_id=begun.thread,
+            name=draft.judgement.name,
+            file=draft.judgement.source,
+            why=draft.why,
+            questions=draft.questions,
+            problems=tuple(map(drafts.describe_problem, draft.judgement.problems)),
+            roles=draft.judgement.roles,
+        )
 
     def start(
         self,
@@ -388,44 +411,4 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
         parent=wanted.parent,
         branches=wanted.branches,
         limit=None if wanted.limit is None else min(wanted.limit, _MOST_ROWS),
-    )
-
-
-def _write_draft(place: Place, wish: str, agent: str | None, on_step: OnStep | None) -> TaskDraft:
-    """Have an agent write a workflow; a player ``drafter`` plays it unless *agent* is given.
-
-    Raises:
-        AgentFailed: the agent failed.
-        Refused: the task has stopped before its end.
-        What ``start_draft`` raises.
-    """
-    from uwf_git.commands.draft import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
-        DRAFTER,
-        DraftRequest,
-        describe_problem,
-        draft_stopped,
-        read_draft,
-        start_draft,
-    )
-
-    if agent is None and DRAFTER in place.players:
-        agent = FUNCTION + DRAFTER
-    # A player is no program; without one the first turn says what is missing.
-    request = DraftRequest(wish, agent, place.agent, needs_agent=False)
-    with place.writing() as store:
-        thread = start_draft(store, place.caller, request, thread=new_task_id(place)).thread
-    run = TaskHandle(place, thread).run(on_step=on_step)
-    if run.stopped == "failed" and run.failure is not None:
-        raise run.failure
-    if run.stopped != "end":
-        raise draft_stopped(thread, run.status)
-    draft = read_draft(place.open(), place.cwd, thread)
-    return TaskDraft(
-        task_id=thread,
-        name=draft.judgement.name,
-        file=draft.judgement.source,
-        why=draft.why,
-        questions=draft.questions,
-        problems=tuple(map(describe_problem, draft.judgement.problems)),
-        roles=draft.judgement.roles,
     )

@@ -34,6 +34,7 @@ from uwf_git.agentkit.turn import (
 from uwf_git.agents.command_line import BadCommand, split_command
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import parse_float
+from uwf_git.surroundings import folders_around
 
 # uwf-cli: any command plays a role, without a shell; status 0 and some output make an answer.
 
@@ -266,12 +267,7 @@ def read_aider(ended: EndedProgram) -> Report:
 
 def _is_in_repository(workdir: str) -> bool:
     """Return whether git finds a repository there; aider would create one otherwise."""
-    place = os.path.abspath(workdir)
-    while not os.path.exists(os.path.join(place, ".git")):
-        if place == os.path.dirname(place):
-            return False
-        place = os.path.dirname(place)
-    return True
+    return any(os.path.exists(os.path.join(each, ".git")) for each in folders_around(workdir))
 
 
 def _read_responses(folder: str) -> Iterator[str]:

@@ -199,15 +199,8 @@ def build_opencode(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
     permission = choose_permission(settings, _OPENCODE_PERMISSIONS)
     # Without a title it calls the model for one.
-    argv = [
-        "opencode",
-        "run",
-        "--format",
-        "json",
-        "--title",
-        "uwf",
-        *_OPENCODE_PERMISSIONS[permission],
-    ]
+    argv = ["opencode", "run", "--format", "json", "--title", "uwf"]
+    argv += _OPENCODE_PERMISSIONS[permission]
     argv += option("--model", settings.get("model"))
     argv += option("--session", question.session)
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "true", **_build_config(question)}

@@ -100,11 +100,11 @@ class LlmAdapter:
 
 
 # These settings are about a program; conversations end with this process.
-_LLM_WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
+_WITHOUT = ("permission", "args", "program", "silence", "resume")
 
 _LLM_KEYS = {**ENDPOINT_KEYS, "timeout": "the most seconds for one answer (600 unless set)"}
 
-llm_main = adapter_main(LlmAdapter(), about=_LLM_ABOUT, keys=_LLM_KEYS, without=_LLM_WITHOUT)
+llm_main = adapter_main(LlmAdapter(), about=_LLM_ABOUT, keys=_LLM_KEYS, without=(*_WITHOUT, "env"))
 
 
 # uwf-react: a model with tools plays a role.
@@ -338,7 +338,7 @@ def _count_tokens(usage: Mapping[str, Any]) -> int:
     return int(usage.get("inputTokens", 0) + usage.get("outputTokens", 0))
 
 
-# The adapter.
+# The adapter of the loop.
 
 _REACT_ABOUT = """\
 Play roles with a model that has tools: read_file, write_file, patch_file, list_files,
@@ -456,9 +456,4 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
     return read_whole(text, f"uwf.react.{key}") if text else default
 
 
-# These settings are about a program; conversations end with this process.
-_REACT_WITHOUT = ("permission", "args", "program", "silence", "resume")
-
-react_main = adapter_main(
-    ReactAdapter(), about=_REACT_ABOUT, keys=_REACT_KEYS, without=_REACT_WITHOUT
-)
+react_main = adapter_main(ReactAdapter(), about=_REACT_ABOUT, keys=_REACT_KEYS, without=_WITHOUT)

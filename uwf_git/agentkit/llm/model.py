@@ -504,7 +504,8 @@ def _find_unfounded(
     meta: Any, evidence: Mapping[str, list[str]], text: str, schema: Any
 ) -> list[str]:
     # As words, without blanks, and as it stands.
-    plain = "\n".join((_plain(text), _plain(text).replace(" ", ""), text))
+    words = _plain(text)
+    plain = "\n".join((words, words.replace(" ", ""), text))
     founded = {
         name
         for name, quotes in evidence.items()

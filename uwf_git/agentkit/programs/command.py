@@ -9,7 +9,6 @@ Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -367,6 +366,8 @@ class LiveRecords:
 def _own_folder(step_dir: str | None, name: str) -> Iterator[str]:
     """Make a folder for one question; within the step's folder it is kept for debugging."""
     if step_dir is None:
+        import tempfile  # noqa: PLC0415 (bz2 and lzma behind it; only an agent run by hand needs it)
+
         with tempfile.TemporaryDirectory(prefix=f"uwf-{name}-") as folder:
             yield folder
         return

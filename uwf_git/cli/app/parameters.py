@@ -17,7 +17,7 @@ from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.text import parse_duration_ms
 
-# Parameters of verbs besides plain words: files, standard input, prompts, JSON.
+# Files, standard input, prompts.
 #
 # Nothing is read while click parses, since a shell that completes words parses too, but when the
 # verb reads it. `-` is standard input.
@@ -221,8 +221,6 @@ def text_argument(text: str, name: str) -> str:
         raise not_text(name, offset=len(os.fsencode(text[: error.start]))) from None
     return text
 
-
-# The options for agents and for the limits of a thread.
 
 # The option `--agent`: ``[ROLE=]CMD``, ``[ROLE=]{…}`` with settings, or ``[ROLE=]@FILE``.
 #

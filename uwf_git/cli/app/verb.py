@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from uwf_git.cli.session import Session
 from uwf_git.model.text import cut, one_line
 
 if TYPE_CHECKING:
-    from uwf_git.store.store import Store
+    from uwf_git.commands.inspect.list import Candidate
 
 # Completion of the names that only the store knows: threads, workflows, roles, remotes.
 #
@@ -42,40 +43,31 @@ _LOOKING = {
 }  # fmt: skip
 
 
-def _offer(what: str, store: "Store", incomplete: str, **how: Any) -> "list[CompletionItem]":
-    """Return the names with a short line each: it may be an agent's, and goes to a terminal."""
-    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (60 ms, and only a shell asks)
-        Candidate,
-        offer_remotes,
-        offer_roles,
-        offer_threads,
-        offer_workflows,
-    )
+def _load_offers() -> ModuleType:
+    from uwf_git.commands.inspect import list as offers  # noqa: PLC0415 (60 ms; only a shell asks)
 
-    offers: dict[str, Callable[..., Iterable[Candidate]]] = {
-        "remotes": offer_remotes,
-        "roles": offer_roles,
-        "threads": offer_threads,
-        "workflows": offer_workflows,
-    }
+    return offers
+
+
+def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
+    """Return the names with a short line each: it may be an agent's, and goes to a terminal."""
     most = _LONGEST_MEANING
-    found = (
-        (each.word, each.meaning[: 4 * most]) for each in offers[what](store, incomplete, **how)
-    )
+    found = ((each.word, each.meaning[: 4 * most]) for each in candidates)
     return [CompletionItem(word, help=cut(one_line(meaning), most)) for word, meaning in found]
 
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     verb = ctx.info_name or ""
     how = {"statuses": _STATUSES.get(verb, frozenset()), "archived": verb in _LOOKING}
-    return _offer("threads", ctx.obj.open_store(), incomplete, **how)
+    return _items(_load_offers().offer_threads(ctx.obj.open_store(), incomplete, **how))
 
 
 def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     store = ctx.obj.open_store(create=True)
     # Those that uwf brings have no history, and cannot be removed.
     shipped = "workflow" in [each.name for each in ctx.command.params]
-    found = _offer("workflows", store, incomplete, cwd=ctx.obj.cwd, with_shipped=shipped)
+    how = {"cwd": ctx.obj.cwd, "with_shipped": shipped}
+    found = _items(_load_offers().offer_workflows(store, incomplete, **how))
     # A workflow may be a file too.
     return found or [CompletionItem(incomplete, type="file")]
 
@@ -85,11 +77,12 @@ def _roles(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     if any(each.name == "thread" for each in ctx.command.params):
         # An option whose value is still to be typed keeps click from reading the arguments.
         chosen["thread"] = chosen["thread"] or next(iter(ctx.args), None)
-    return _offer("roles", ctx.obj.open_store(), incomplete, cwd=ctx.obj.cwd, **chosen)
+    store = ctx.obj.open_store()
+    return _items(_load_offers().offer_roles(store, incomplete, cwd=ctx.obj.cwd, **chosen))
 
 
 def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    return _offer("remotes", ctx.obj.open_store(), incomplete)
+    return _items(_load_offers().offer_remotes(ctx.obj.open_store(), incomplete))
 
 
 def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

@@ -57,15 +57,7 @@ from uwf_git.store.threads.history import read_root, read_snapshot
 from uwf_git.store.threads.local_files import find_driver, find_workdir
 from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.workflows import SourceFiles, find_version, list_names, read_sources
-from uwf_git.web.ui.answers import (
-    Asked,
-    Created,
-    Exact,
-    Picture,
-    bad_body,
-    check_names,
-    take_text,
-)
+from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
 from uwf_git.web.ui.site import Site, draw, may_go_on
 
 # The agents that the page offers in a directory, and takes: by an id, never a typed command.
@@ -284,16 +276,19 @@ def _drive(site: Site, task: TaskHandle) -> dict[str, Any] | None:
     try:
         begun = whole.run_in_background(wait=True)
     except UwfError as error:
-        below = count_branches(store, read_snapshot(store, get_head(store, root).commit))
         is_apart = not ends and whole is not task and error.exit_status == Conflict.exit_status
-        if is_apart and task.status == "ready":
-            # Another branch has a driver of its own, and so gets this one.
-            begun = task.run_in_background(wait=True)
-        elif is_apart or (ends and not may_go_on(below)):
-            # It goes on already, or the branches that are left need somebody, and say so.
-            return None
-        else:
+        if not is_apart:
+            if ends:
+                tip = read_snapshot(store, get_head(store, root).commit)
+                if not may_go_on(count_branches(store, tip)):
+                    # The branches that are left need somebody, and say so.
+                    return None
             raise
+        if task.status != "ready":
+            # It goes on already.
+            return None
+        # Another branch has a driver of its own, and so gets this one.
+        begun = task.run_in_background(wait=True)
     return {"pid": begun.pid, "log": begun.log}
 
 
@@ -308,9 +303,6 @@ def tell_drive(
 
 
 # New threads: the workflows that may be started here, and the start, with trusted agents only.
-
-
-# Drafts of workflows: begun, shown with their picture, and put after a yes.
 
 
 def list_registered(site: Site, _asked: Asked) -> dict[str, Any]:
@@ -380,6 +372,8 @@ def start_new(site: Site, asked: Asked) -> Created:
         started = start_thread(store, place.caller, request, thread=site.new_thread_id())
     return Created(go_on(site, TaskHandle(place, started.thread), body))
 
+
+# Drafts of workflows: begun, shown with their picture, and put after a yes.
 
 _NOTHING_YET: dict[str, Any] = {
     **dict.fromkeys(("wish", "name", "file", "why", "digest")),

@@ -234,11 +234,6 @@ class Site(NamedTuple):
 # agent, say).
 # What such a call records is whole or not there, as after a crash.
 
-# What changed in the store, for all open pages: one watch for the server, and a number a change.
-#
-# A page that comes back says which number it has seen. While no page is open nothing is looked at;
-# the next page finds what changed.
-
 Answer = TypeVar("Answer")
 
 
@@ -259,6 +254,11 @@ class Workers:
         work.add_done_callback(lambda _: self._free.release())
         return await asyncio.wrap_future(work)
 
+
+# What changed in the store, for all open pages: one watch for the server, and a number a change.
+#
+# A page that comes back says which number it has seen. While no page is open nothing is looked at;
+# the next page finds what changed.
 
 _TICK_S = 0.1
 _BEAT_S = 15.0
