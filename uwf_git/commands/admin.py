@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
@@ -145,7 +146,7 @@ def _find_above(target: str, cwd: str, environ: Mapping[str, str]) -> str | None
     """Return the repository whose work tree holds *target*, if *cwd* is *target* or below it."""
     if os.path.commonpath([target, cwd]) != target:
         return None
-    for folder in folders_around(os.path.dirname(target)):
+    for folder in islice(folders_around(target), 1, None):
         # A bare repository has no work tree: it encloses nothing.
         if os.path.lexists(os.path.join(folder, ".git")):
             git_dir = find_git_dir(folder)

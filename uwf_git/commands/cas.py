@@ -262,9 +262,7 @@ def _raw(node: Node) -> bytes | None:
     return None
 
 
-# Put nodes by hand: check payloads, store them, bootstrap a store.
-
-# Check payloads against their types.
+# Put nodes by hand: check payloads against their types, store them, bootstrap a store.
 #
 # A schema that is not built in is only evaluated in a limited child process: a pattern in it may
 # run forever.

@@ -235,8 +235,6 @@ def _rehearse(
     return tuple(roles), find_problems(document, lambda findings, _: findings.add(path, message))
 
 
-# Draft a workflow: the task of the thread in which an agent writes it, and reading what came.
-
 # The task of a drafting thread: the wish, the patterns in a line each, and the two nearest whole.
 #
 # The words of the drafter's role, with the reference of the language, are in

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.family import STRANGER_HINT, Strangers
-from uwf_git.commands.split import walk_back
+from uwf_git.commands.split import find_own_split
 from uwf_git.commands.verify.history import Finding, heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_puts
@@ -31,8 +31,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import Snapshot, read_at, walk_history
 from uwf_git.store.workflows import WORKFLOWS
-
-# The rules of a shared store: names and moves of refs, and the new commits.
 
 # The rules for refs in a push: which names are allowed, and which moves.
 #
@@ -180,15 +178,6 @@ class _Line:
     def list_ends(self, split: Oid) -> dict[ThreadId, Oid]:
         ends = self._ends[split] if self.has(split) else ()
         return {read_at(self._objects, end).record.thread: end for end in ends}
-
-
-def find_own_split(at: Snapshot) -> Snapshot | None:
-    """Return the split at which the thread of *at* began as a branch; None for no branch."""
-    # Commits of an older uwf do not name the thread around it.
-    if "parent" not in at.get_start().payload:
-        return None
-    at = walk_back(at, "start", "fork")
-    return None if at.record.event == "fork" else read_at(at.objects, at.commit.parents[0])
 
 
 def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:

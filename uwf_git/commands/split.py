@@ -607,6 +607,15 @@ def find_split(tip: Snapshot) -> Snapshot:
     return found
 
 
+def find_own_split(at: Snapshot) -> Snapshot | None:
+    """Return the split at which the thread of *at* began as a branch; None for no branch."""
+    # Commits of an older uwf do not name the thread around it.
+    if "parent" not in at.get_start().payload:
+        return None
+    at = walk_back(at, "start", "fork")
+    return None if at.record.event == "fork" else read_at(at.objects, at.commit.parents[0])
+
+
 def check_children(tip: Snapshot, split: Split) -> None:
     """Check that the ids of branches follow from the split: forged threads could go in circles."""
     begun = walk_back(tip, "split", "start", "fork", "join")

@@ -22,7 +22,7 @@ from uwf_git.commands.agent_run.run_checks import (
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles
-from uwf_git.engine.masking import take_fingerprints
+from uwf_git.engine.masking import find_secrets, take_fingerprints
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import RunDir, get_run_dir
 
@@ -179,7 +179,8 @@ ENVIRON = {"MY_API_KEY": KEY, "OTHER_TOKEN": "6789-sk-ant-é"}
 
 def heard(*pieces: bytes, environ: dict[str, str] | None = None) -> list[bytes]:
     said: list[bytes] = []
-    with masked_listener(Listener(said.append), ENVIRON if environ is None else environ) as masked:
+    secrets = find_secrets(ENVIRON if environ is None else environ)
+    with masked_listener(Listener(said.append), secrets) as masked:
         assert masked.on_stderr is not None
         for piece in pieces:
             masked.on_stderr(piece)
@@ -269,19 +270,20 @@ def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run_mask:
     write_fingerprints(run_mask, (KEY, "c0rrect-h0rse"))
 
     assert KEY[4:] not in run_mask.read("prints")
-    secrets = read_secrets(run_mask, {"OTHER_TOKEN": KEY})
+    secrets = read_secrets(run_mask, find_secrets({"OTHER_TOKEN": KEY}))
     assert secrets.known == (KEY,)
     assert secrets.find_in(f"{KEY} c0rrect-h0rse") == (KEY, "c0rrect-h0rse")
-    assert read_secrets(run_mask, {"A_TOKEN": KEY, "B_TOKEN": "c0rrect-h0rse"}).others is None
+    known = find_secrets({"A_TOKEN": KEY, "B_TOKEN": "c0rrect-h0rse"})
+    assert read_secrets(run_mask, known).others is None
 
 
 def test_run_without_fingerprints_is_masked_by_what_this_process_has(run_mask: RunDir) -> None:
     write_fingerprints(run_mask, ())
     assert run_mask.read("prints") == ""
-    assert read_secrets(run_mask, {"MY_TOKEN": KEY}) == SECRETS
+    assert read_secrets(run_mask, find_secrets({"MY_TOKEN": KEY})) == SECRETS
     for document in ("[]", "{", '{"salt": 1}', '{"salt": "", "prints": [1]}'):
         run_mask.write("prints", document)
-        assert read_secrets(run_mask, {"MY_TOKEN": KEY}) == SECRETS
+        assert read_secrets(run_mask, find_secrets({"MY_TOKEN": KEY})) == SECRETS
 
 
 @pytest.mark.parametrize("outcome", ["too-much-output", "timed-out", "interrupted", "lost"])

@@ -11,13 +11,13 @@ from store.small_packs import forget, loosen
 
 from uwf_git.agents.files import BadFileBelow
 from uwf_git.commands.cas import put_payload
+from uwf_git.commands.turn.flow import find_turn_place
 from uwf_git.commands.turn.next_move import (
     Advice,
     NextMove,
     advise,
     decide_next,
     find_next_move,
-    find_turn_place,
 )
 from uwf_git.commands.turn.turn import StepFiles, fill_paths
 from uwf_git.errors import Refused, StoreDamaged

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
@@ -51,6 +51,7 @@ from uwf_git.commands.agent_run.run_checks import (
     describe_end,
     find_key_names,
     find_timeout_s,
+    find_turn_secrets,
     mask_played,
     mask_run,
     masked_listener,
@@ -169,16 +170,14 @@ def read_reply(report: Report, stdout: bytes, protocol: Protocol) -> AgentReply:
 _ENDED = b"it has left its report and stays open; it is ended, and that is its answer\n"
 
 
-def with_end(
-    turn: Turn, listener: Listener, environ: Mapping[str, str], keys: Collection[str]
-) -> Listener:
+def with_end(turn: Turn, listener: Listener, known: tuple[str, ...]) -> Listener:
     """Return *listener* so that an agent that has left its meta is ended once it may be."""
 
     def is_done() -> bool:
         if turn.run_dir.read("report"):
             # A dead engine was about to end it.
             return True
-        if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, environ, keys))):
+        if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, known))):
             return False
         if listener.on_stderr is not None:
             listener.on_stderr(_ENDED)
@@ -321,10 +320,10 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
 
     *listener* receives the output with keys masked, as it is recorded.
     """
-    environ, keys = agent_environ(turn), find_key_names(turn)
+    known = find_turn_secrets(turn)
     try:
-        with masked_listener(listener, environ, keys) as masked:
-            run = _run_or_take_up(turn, with_end(turn, masked, environ, keys), keys)
+        with masked_listener(listener, known) as masked:
+            run = _run_or_take_up(turn, with_end(turn, masked, known))
         run = run._replace(stderr=cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, NotStarted) as error:
         return Played(
@@ -334,7 +333,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
             error={"kind": error.code, "message": error.message},
             hint=error.hint,
         )
-    secrets = read_secrets(turn.run_dir, environ, keys)
+    secrets = read_secrets(turn.run_dir, known)
     played = _read_run(run, turn, secrets)
     left = read_step_dir(turn.run_dir.step_dir)
     played = played._replace(
@@ -345,8 +344,9 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     return mask_played(_explain(turn, run, played), secrets)
 
 
-def _write_env(turn: Turn, environment: Mapping[str, str], keys: Collection[str]) -> None:
+def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
     """Write what recording the run needs of the environment: another engine may record it."""
+    keys = find_key_names(turn)
     write_fingerprints(turn.run_dir, find_secrets(environment, keys))
     if turn.keep.env:
         turn.run_dir.write("env", json.dumps(record_env(environment, turn.keep.env, keys)))
@@ -359,7 +359,7 @@ def _read_env(turn: Turn) -> dict[str, str] | None:
     return None
 
 
-def _run_or_take_up(turn: Turn, listener: Listener, keys: Collection[str]) -> AgentRun:
+def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
     run = turn.run_dir
     while True:
         # The agent holds this lock while it lives; None means that an orphaned one does.
@@ -372,7 +372,7 @@ def _run_or_take_up(turn: Turn, listener: Listener, keys: Collection[str]) -> Ag
             if found != "alive":
                 request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
-                _write_env(turn, request.environment, keys)
+                _write_env(turn, request.environment)
                 watch_config(turn.store)
                 try:
                     return run_agent(request, listener)

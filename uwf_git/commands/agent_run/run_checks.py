@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
@@ -80,13 +80,16 @@ def find_key_names(turn: Turn) -> frozenset[str]:
     return frozenset(chain(*named, typed, _KEY_OPTION.findall(turn.agent.payload["command"])))
 
 
+def find_turn_secrets(turn: Turn) -> tuple[str, ...]:
+    return find_secrets(agent_environ(turn), find_key_names(turn))
+
+
 def write_fingerprints(run: RunDir, secrets: Sequence[str]) -> None:
     if secrets:
         run.write("prints", format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
 
 
-def read_secrets(run: RunDir, environ: Mapping[str, str], also: Collection[str] = ()) -> Secrets:
-    known = find_secrets(environ, also)
+def read_secrets(run: RunDir, known: tuple[str, ...]) -> Secrets:
     document = run.read("prints")
     try:
         others = parse_fingerprints(document).without(known) if document else None
@@ -158,11 +161,8 @@ def _walk_texts(value: Any) -> Iterator[bytes]:
 
 
 @contextmanager
-def masked_listener(
-    listener: Listener, environ: Mapping[str, str], also: Collection[str] = ()
-) -> Iterator[Listener]:
-    """Yield a listener that passes output to *listener* with every key in *environ* masked."""
-    secrets = find_secrets(environ, also)
+def masked_listener(listener: Listener, secrets: Sequence[str]) -> Iterator[Listener]:
+    """Yield a listener that passes output to *listener* with *secrets* masked."""
     if not secrets:
         yield listener
         return
@@ -195,8 +195,6 @@ def _masked(pass_on: OnOutput, secrets: Sequence[str]) -> Iterator[OnOutput]:
         if held:
             pass_on(mask_bytes(held, secrets))
 
-
-# Run the checks of a role on an answer that fits its schema.
 
 # What every process of a turn is given: the agent's process and the processes of the role's checks.
 
@@ -298,9 +296,9 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
     document = {"role": turn.role, "meta": played.reply.meta, "content": played.reply.content}
     content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     replace_file(_reply_path(turn), content + b"\n", durable=False)
-    environ, keys = agent_environ(turn), find_key_names(turn)
-    secrets = read_secrets(turn.run_dir, environ, keys)
-    with masked_listener(listener, environ, keys) as masked:
+    known = find_turn_secrets(turn)
+    secrets = read_secrets(turn.run_dir, known)
+    with masked_listener(listener, known) as masked:
         for number, command in enumerate(turn.asked.checks):
             check = turn.run_dir.get_check(number)
             done = _run_check(turn, (check, command), masked, secrets, spent_ms=played.duration_ms)

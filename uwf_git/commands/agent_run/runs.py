@@ -92,11 +92,11 @@ def is_left(run: RunDir) -> bool:
 def _is_unseen(run: RunDir) -> bool:
     """Return whether an agent whose process cannot be seen holds the lock of a run.
 
-    Another user, container or machine runs it. The caller knows that no engine is at work.
+    Another user, container or machine runs it. The caller knows that no engine is at work,
+    and sees no process of it.
     """
-    if find_run_start_ms(run.path) is None or find_group(run.path, run.alive) is not None:
-        return False
-    return os.path.exists(run.alive) and read_state(run) == "alive"
+    is_begun = find_run_start_ms(run.path) is not None and os.path.exists(run.alive)
+    return is_begun and read_state(run) == "alive"
 
 
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
@@ -199,7 +199,7 @@ def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
             stopped |= _stop(run, reason)
         holder = find_holder(store, thread)
         if holder is None:
-            if any(map(_is_unseen, runs)):
+            if any(_is_unseen(each) and find_group(each.path, each.alive) is None for each in runs):
                 raise _agent_left_running(thread, None)
             return stopped
         pid = holder.get("pid")
@@ -526,7 +526,7 @@ def _find_agent(
         # With /proc, find_group has seen that the group holds the lock.
         if group is not None and (read_process_start(os.getpid()) is not None or run.is_alive()):
             return run, group
-        if not is_led and _is_unseen(run):
+        if group is None and not is_led and _is_unseen(run):
             return run, None
     return None, None
 

@@ -12,7 +12,12 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import check_ancestors, walk_descendants
 from uwf_git.commands.inspect.context import find_wait
 from uwf_git.commands.inspect.show import find_stop
-from uwf_git.commands.step.ending import end_by_kill, fast_forward_from_tracking, find_range
+from uwf_git.commands.step.ending import (
+    end_by_kill,
+    fast_forward_from_tracking,
+    find_range,
+    person_turn,
+)
 from uwf_git.commands.step.record_turn import build_answer, record_at, wait_for_person
 from uwf_git.commands.step.step_thread import sweep_branches
 from uwf_git.commands.turn.branches import (
@@ -23,11 +28,10 @@ from uwf_git.commands.turn.branches import (
 )
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.flow import check_limits, read_spending
-from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next, find_turn_place
+from uwf_git.commands.turn.next_move import PERSON, NextTurn, decide_next
 from uwf_git.commands.turn.turn import (
     STORED,
     ThreadResult,
-    Turn,
     build_thread_result,
     find_flow_problem,
     find_reply_problem,
@@ -494,17 +498,8 @@ def _record(
     note: str,
 ) -> ThreadResult:
     snapshot = seen[1]
-    turn = Turn(
-        store,
-        snapshot,
-        snapshot.get_present(),
-        snapshot.commit.oid,
-        question.role,
-        question.agent,
-        environ=caller.environ,
-        workdir="",
-        place=find_turn_place(snapshot, question.at),
-    )
+    answered, after = NextTurn(question.role, question.at), snapshot.commit.oid
+    turn = person_turn(store, caller, snapshot, answered, question.agent, after)
     problem = find_flow_problem(turn, reply)
     if problem is not None:
         raise AnswerRefused(question, problem["message"])

@@ -1,7 +1,6 @@
 """`uwf thread amend`: change the rules of a thread: its workflow, agents or limits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.runs import check_nothing_runs
@@ -33,13 +32,8 @@ from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
-from uwf_git.model.workflow import (
-    Workflow,
-    parse_flow_node,
-    parse_role,
-    parse_workflow,
-)
+from uwf_git.model.thread import NOTHING, Action, Amendment, Status, ThreadState, build_signal
+from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import (
     NewCommit,
@@ -57,8 +51,6 @@ from uwf_git.store.trust import is_trusted, trust_agents
 #
 # Recorded steps stay as they are. A thread never stands at a role that its workflow lacks. The
 # new rules come from amend_thread or append.py.
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
@@ -90,12 +82,12 @@ class RuleChange(NamedTuple):
     played: Workflow
     """The same with all roles that need agents, as ``read_played`` returns it."""
 
-    agents: Mapping[str, Mapping[str, Any]] = _NOTHING
+    agents: Mapping[str, Mapping[str, Any]] = NOTHING
     """The AgentConfig payloads of the roles that get an agent."""
 
     trusted: Sequence[dict[str, Any]] = ()
 
-    limits: Mapping[str, Any] = _NOTHING
+    limits: Mapping[str, Any] = NOTHING
     reason: str = ""
     nodes: tuple[Node, ...] = ()
     """The nodes of the new workflow; the thread may have them already."""
@@ -115,7 +107,7 @@ class Amended(NamedTuple):
     unbound: tuple[str, ...]
     """The roles without an agent, also of workflows inside."""
 
-    settings: Mapping[str, Mapping[str, Any]] = _NOTHING
+    settings: Mapping[str, Mapping[str, Any]] = NOTHING
     """What the agents of these roles have besides their command."""
 
     left: tuple[str, ...] = ()
@@ -293,14 +285,14 @@ class AmendRequest(NamedTuple):
     to a person or to a check.
     """
 
-    limits: Mapping[str, Any] = MappingProxyType({})
+    limits: Mapping[str, Any] = NOTHING
     """By their names in the StartNode; None removes a limit."""
 
     reason: str = ""
     default_agent: str | None = None
     """$UWF_AGENT: the agent of a new role that the workflow binds to no agent."""
 
-    new_agents: Mapping[str, str] = MappingProxyType({})
+    new_agents: Mapping[str, str] = NOTHING
     """Commands by role; roles that are not new are left out."""
 
 

@@ -36,6 +36,7 @@ from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.event_rules import CONTROLS, RULES, STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
 from uwf_git.model.text import visible_line
+from uwf_git.store.durable import list_names
 from uwf_git.store.git.program import ProgramFailed, find_common_dir
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head
@@ -130,7 +131,7 @@ def _find_range(
         before, after = point.record.files.split("..")
     else:
         known = before = after = _find_unchanged(store, chain, commits, place)
-    for each in _walk_attempts(commits[place:]) if point is not None else ():
+    for each in _walk_attempts(commits[place:]):
         begun, left = each.split("..")
         if left != before and chain.git.run("diff-tree", "--quiet", left, before).status:
             # What a person changed between two attempts is no part of the step.
@@ -383,9 +384,7 @@ def _bring(
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
     # Check that no other thread is at work in the same work tree.
-    folder = workdirs_folder(store)
-    # A store that was cloned has none yet.
-    for name in filter(is_thread_id, os.listdir(folder) if os.path.isdir(folder) else ()):
+    for name in filter(is_thread_id, list_names(workdirs_folder(store))):
         other = ThreadId(name)
         is_inside = chain.surrounds(find_workdir(store, other) or "")
         if other != thread and is_inside and find_holder(store, other) is not None:

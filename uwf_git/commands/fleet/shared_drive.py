@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ, find_key_names
+from uwf_git.commands.agent_run.run_checks import Secrets, find_turn_secrets
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.family import list_present_descendants
@@ -46,7 +46,6 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain
 from uwf_git.debug_log import debug
-from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
 from uwf_git.model.names import Oid, ThreadId, build_thread_id, is_oid
@@ -401,7 +400,7 @@ class SharedDrive:
             if turn.thread == self._thread:
                 self._keys.clear()
             else:
-                self._keys.append(find_secrets(agent_environ(turn), find_key_names(turn)))
+                self._keys.append(find_turn_secrets(turn))
             self.push()
             played = play(turn)
             with suppress(UwfError):

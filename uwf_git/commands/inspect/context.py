@@ -8,8 +8,8 @@ from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.family import count_steps_before
 from uwf_git.commands.inspect.show import get_text, view_error, view_steps, view_tried
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.flow import FlowPlace, fill_input, read_state_at
-from uwf_git.commands.turn.next_move import decide_next, find_turn_place
+from uwf_git.commands.turn.flow import FlowPlace, fill_input, find_turn_place, read_state_at
+from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.commands.turn.turn import (
     InputFile,
     find_output_path,

@@ -197,7 +197,6 @@ def _find_conflicts(
     """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
     if tip.get_present().split is None:
         return
-
     split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
     below = (read_snapshot(store, get_head(store, each).commit) for each in split)
     for each in (tip, *below):

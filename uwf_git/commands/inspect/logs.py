@@ -279,7 +279,7 @@ def read_last_log_line(run: RunDir, environ: Mapping[str, str]) -> str | None:
         with suppress(OSError), closing(open_left_file(os.path.join(each.path, STDERR))) as file:
             size = file.size()
             start = max(0, size - LAST_BYTES - 1)
-            line = LastLine(read_secrets(each, environ))
+            line = LastLine(read_secrets(each, find_secrets(environ)))
             line.add(file.read(start, size - start))
             if found := line.find():
                 return found
@@ -360,10 +360,10 @@ class LogReader:
         """Open new logs; return the removed ones."""
         sources = _find_sources(self._store, self._family)
         removed = [self._tails.pop(path) for path in [*self._tails] if path not in sources]
-        environ = self._request.environ
+        known = find_secrets(self._request.environ)
         for path, (name, run) in sources.items():
             if path not in self._tails:
-                own = Secrets(find_secrets(environ)) if run is None else read_secrets(run, environ)
+                own = Secrets(known) if run is None else read_secrets(run, known)
                 self._tails[path] = _Tail(name, path, own)
         return removed
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.commands.family import find_number
 from uwf_git.commands.split import find_node, name_work
 from uwf_git.commands.turn import next_move
-from uwf_git.commands.turn.flow import FlowPlace, fill_template, find_work_retries, read_spending
+from uwf_git.commands.turn.flow import (
+    FlowPlace,
+    fill_template,
+    find_turn_place,
+    find_work_retries,
+    read_spending,
+)
 from uwf_git.commands.turn.next_move import Advice, NextMove
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.flow_state import describe_rejection, find_suggestion, list_issues
@@ -225,7 +231,7 @@ def view_moment(
     move = next_move.find_next_move(snapshot)
     # Which try comes next or is under way, where another agent verifies the work.
     at = move.at or (present.trying if present.tried is None else present.tried.at)
-    place = None if at is None else next_move.find_turn_place(snapshot, at)
+    place = find_turn_place(snapshot, at)
     tried = view_try(store, place, present)
     document: dict[str, Any] = {
         "thread": thread,

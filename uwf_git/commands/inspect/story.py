@@ -26,8 +26,8 @@ from uwf_git.store.threads.history import Snapshot, get_typed, read_snapshot, wa
 # Texts of a thread as reports show them: keys masked, long ones cut, and how git prints the
 # whole.
 #
-# An excerpt is a document: ``text``, ``bytes`` (of the whole), ``isCut``, and the git
-# ``command``; or a ``problem``, if the node cannot be read.
+# An excerpt is a document: ``text``, ``bytes`` (of the whole), ``isCut``, if so ``isLog``, and the
+# git ``command``; or a ``problem``, if the node cannot be read.
 
 CONTENT_BYTES = 64 * 1024
 """How much is shown of what an agent answered."""

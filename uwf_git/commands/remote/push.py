@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.receive import BranchRules, Push, check_received, find_own_split
+from uwf_git.commands.receive import BranchRules, Push, check_received
 from uwf_git.commands.remote.push_plan import (
     FELL_WITH_OTHERS,
     REF_MOVED,
@@ -26,6 +26,7 @@ from uwf_git.commands.remote.push_plan import (
     single_units,
     with_branches,
 )
+from uwf_git.commands.split import find_own_split
 from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
@@ -230,9 +231,10 @@ class _Push:
             plan = plan_push(self.store.objects, self.here, there, seen=self.seen)
             units = [each for each in plan.units if self._is_sound(each.name, each.tip)]
             units = [each for each in units if not self._is_given_up(each)]
-            early = [each for each in units if self._is_early(each, there)]
-            units = [each for each in units if each not in early]
-            plan = PushPlan(self._bind(units, there), [*plan.left, *map(_overtaken, early)])
+            early = {each.name: each for each in units if self._is_early(each, there)}
+            units = [each for each in units if each.name not in early]
+            left = [*plan.left, *map(_overtaken, early.values())]
+            plan = PushPlan(self._bind(units, there), left)
             lost = [each for each in plan.left if each.standing == "damaged"]
             self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
             return self._collect(single_units(plan.units), refs)

@@ -10,8 +10,7 @@ from uwf_git.agents.run_files import RunDirUnusable
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import (
     Secrets,
-    agent_environ,
-    find_key_names,
+    find_turn_secrets,
     leave_unchecked,
     read_secrets,
 )
@@ -31,8 +30,14 @@ from uwf_git.commands.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.branches import ThreadNotActive, find_source, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
-from uwf_git.commands.turn.flow import Spending, read_keep_rules, read_retry, read_spending
-from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
+from uwf_git.commands.turn.flow import (
+    Spending,
+    find_turn_place,
+    read_keep_rules,
+    read_retry,
+    read_spending,
+)
+from uwf_git.commands.turn.next_move import NextTurn
 from uwf_git.commands.turn.turn import (
     KIND,
     Played,
@@ -151,13 +156,20 @@ def record_before_wait(
     store: Store, caller: Caller, snapshot: Snapshot, following: NextTurn, agent: Node
 ) -> None:
     """Record the files before the turn of a person, unless it is known how they were left."""
-    present, place = snapshot.get_present(), find_turn_place(snapshot, following.at)
-    after, role = snapshot.turn_start, following.role
-    turn = Turn(store, snapshot, present, after, role, agent, caller.environ, "", place=place)
+    turn = person_turn(store, caller, snapshot, following, agent, snapshot.turn_start)
     with _warned(turn):
         chain = _find_chain(turn)
         if chain is not None and chain.find_begun() is None:
             _record(turn, chain, "before")
+
+
+def person_turn(
+    store: Store, caller: Caller, snapshot: Snapshot, following: NextTurn, agent: Node, after: Oid
+) -> Turn:
+    """Return a person's turn, which has no work directory, retries or limits of its own."""
+    present, place = snapshot.get_present(), find_turn_place(snapshot, following.at)
+    role, environ = following.role, caller.environ
+    return Turn(store, snapshot, present, after, role, agent, environ, "", place=place)
 
 
 def find_range(turn: Turn, before: str | None) -> str | None:
@@ -178,7 +190,7 @@ def find_range(turn: Turn, before: str | None) -> str | None:
 def _record(turn: Turn, chain: Chain, when: str, *, since: str | None = None) -> str:
     """Return the commit of the files as they are."""
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
-    secrets = read_secrets(turn.run_dir, agent_environ(turn), find_key_names(turn))
+    secrets = read_secrets(turn.run_dir, find_turn_secrets(turn))
     began, worked = time.monotonic(), _read_work_s()
     commit = chain.record(title, turn.started_after, judge_by(secrets), since=since)
     took = time.monotonic() - began
@@ -261,7 +273,6 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
     """Commit what a branch left in its worktree; return the ref of the commit."""
     if find_isolation(snapshot) is None:
         return None
-
     try:
         return keep_work(store, caller.environ, snapshot)
     except UwfError:

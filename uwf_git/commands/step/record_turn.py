@@ -8,8 +8,8 @@ from uwf_git.agents.command_line import AgentReply, ProgramMissing, agent_name
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.choose_agent import tell_adapter
-from uwf_git.commands.turn.flow import find_work_retries
-from uwf_git.commands.turn.next_move import NextTurn, find_turn_place
+from uwf_git.commands.turn.flow import find_turn_place, find_work_retries
+from uwf_git.commands.turn.next_move import NextTurn
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
     MOST_REPLY_BYTES,

@@ -163,7 +163,6 @@ def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
 def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
-
     request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
     try:
         ran = run_tool(request, on_output=lambda _: None)

@@ -157,7 +157,7 @@ class FlowPlace(NamedTuple):
         return None if place is None else str(place)
 
 
-def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
+def find_turn_place(snapshot: Snapshot, at: str | None) -> FlowPlace | None:
     """Return the agent at the place *at*; None in a graph, or if the flow has no agent there."""
     found = find_in_flow(snapshot, at)
     if found is None:

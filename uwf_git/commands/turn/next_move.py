@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.family import BranchHeld, check_ancestors, list_branches, walk_descendants
 from uwf_git.commands.split import find_container
-from uwf_git.commands.turn.flow import FlowPlace, decide_flow, find_limit, find_place, run_in_fork
+from uwf_git.commands.turn.flow import decide_flow, find_limit, run_in_fork
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_move import load_jsonata
 from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
@@ -42,7 +42,7 @@ from uwf_git.store.threads.history import (
     walk_history,
 )
 
-# The words for agents that many rooms need, in a module that imports nothing.
+# The words for agents that many rooms need.
 
 CONFIG_NAME = "uwf.agent"
 """The setting with the agent of roles that have none."""
@@ -103,14 +103,6 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
     splits = role != END and get_role(snapshot, workflow.roles[role]).workflow is not None
     return NextTurn(role, role if splits else None, splits)
-
-
-def find_turn_place(snapshot: Snapshot, at: str | None) -> FlowPlace | None:
-    """Return the agent's place *at* in the flow of a thread; None in a graph, or if it is gone."""
-    if at is None:
-        return None
-
-    return find_place(snapshot, at)
 
 
 def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
@@ -317,7 +309,6 @@ def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return why the threads around a branch do not let it go on; None if they do."""
     if snapshot.record.parent_thread is None:
         return None
-
     try:
         check_ancestors(store, snapshot)
     except BranchHeld as held:

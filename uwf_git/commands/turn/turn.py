@@ -208,8 +208,6 @@ def build_thread_result(record: TransitionRecord, *, said: str, commit: Oid) -> 
     )
 
 
-# Where the agents of a turn work, and the files that they are given and name.
-
 # Work directories: where the agents of a step run. A thread from elsewhere needs one set.
 
 
@@ -247,8 +245,6 @@ def existing_directory(path: str, cwd: str) -> str:
         )
     return path
 
-
-# Files of a turn: those that it is given, and those that its role names.
 
 # The files that a role names, at a turn: their templates filled with the state of the thread.
 

@@ -342,7 +342,7 @@ class Claim(NamedTuple):
     is_own: bool = True
     """Of a branch: the thread of the ref joins the branch, not its fork's origin."""
 
-    move: Callable[[], str] = _MISPLACED.__str__
+    move: Callable[[], str] = lambda: _MISPLACED
     """Tells what to do if the thread belongs in the other folder."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW, walk_closure
-from uwf_git.model.definition.definition import UsedWorkflow
+from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
 from uwf_git.model.names import NodeHash, NotANodeHash, Oid, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
 from uwf_git.model.text import render_time
@@ -38,7 +38,6 @@ from uwf_git.surroundings import folders_around
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import BuiltWorkflow
-    from uwf_git.model.definition.definition import FindUsed
 
 # Read workflow files below a folder, and nothing outside it.
 #
@@ -156,7 +155,7 @@ def find_local(cwd: str, name: str) -> LocalFile | None:
     return next((file for file in list_local(cwd) if file.name == name), None)
 
 
-def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltWorkflow":
+def build_local(file: LocalFile, find_used: FindUsed | None = None) -> "BuiltWorkflow":
     """Build the workflow in *file*, whose time the nodes get."""
     # Each start of a thread imports this module, and few projects have such files: YAML, JSON
     # Schema and JSONata take 200 ms to import.
@@ -292,7 +291,7 @@ def find_shadowed(store: Store, name: str) -> NodeHash | None:
     return None
 
 
-def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
+def find_used(store: Store, cwd: str | None, *users: str) -> FindUsed:
     """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
 
     @cache

@@ -182,15 +182,16 @@ class Chain:
     def find_begun(self) -> str | None:
         """Return the commit of the files as they were recorded last."""
         _, tip = self.read_tips()
-        return find_commit(self.git, self._find_noted()) if tip is None else tip.commit
-
-    def _find_noted(self) -> str | None:
-        return next(reversed(read_heads(self._heads).values()), None)
+        if tip is not None:
+            return tip.commit
+        noted = [*read_heads(self._heads).values()]
+        return find_commit(self.git, noted[-1] if noted else None)
 
     def _note_head(self, after: str, head: str) -> None:
         """Note that the files of the turn after *after* were as *head*, before the chain begins."""
-        if self._find_noted() != head:
-            noted = {**read_heads(self._heads), after: head}
+        noted = read_heads(self._heads)
+        if [*noted.values()][-1:] != [head]:
+            noted[after] = head
             told = "".join(f"{turn} {each}\n" for turn, each in noted.items())
             os.makedirs(os.path.dirname(self._heads), exist_ok=True)
             replace_file(self._heads, told.encode(), durable=False)

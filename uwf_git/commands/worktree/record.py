@@ -7,11 +7,10 @@ thread begin. They outlive the worktrees, since they tell where the work of a br
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.durable import read_if_there, remove_file, replace_file
+from uwf_git.store.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import Snapshot
 from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, remove_folder, take_notes
@@ -119,14 +118,14 @@ def describe_work(worktree: Worktree) -> str:
 
 def list_worktrees(store: Store, parent: ThreadId) -> list[Worktree]:
     """List the worktrees that branches of *parent* have here, or had."""
-    names = sorted(filter(is_thread_id, _names(_path(store, parent))))
+    names = sorted(filter(is_thread_id, list_names(_path(store, parent))))
     found = (find_worktree(store, parent, ThreadId(name)) for name in names)
     return [each for each in found if each is not None]
 
 
 def list_parents(store: Store) -> Iterator[ThreadId]:
     """Yield the threads whose branches have worktrees here, or had."""
-    return (ThreadId(name) for name in _names(_path(store)) if is_thread_id(name))
+    return (ThreadId(name) for name in list_names(_path(store)) if is_thread_id(name))
 
 
 def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
@@ -163,12 +162,6 @@ def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
 
 def _path(store: Store, *parts: str) -> str:
     return os.path.join(store.path, WORKTREES, *parts)
-
-
-def _names(folder: str) -> list[str]:
-    with suppress(FileNotFoundError):
-        return os.listdir(folder)
-    return []
 
 
 def _write(path: str, document: dict[str, Any]) -> None:

@@ -605,10 +605,9 @@ def may_be_active(store: Store, thread: ThreadId) -> bool:
 
 def list_possibly_active(store: Store) -> list[ThreadId]:
     folder = store.local_path(_LOCKS)
-    names = os.listdir(folder) if os.path.isdir(folder) else []
     locked = {
         ThreadId(thread)
-        for name in names
+        for name in list_names(folder)
         if is_thread_id(thread := name.removesuffix(_DRIVE))
         and _has_content(os.path.join(folder, name))
     }
