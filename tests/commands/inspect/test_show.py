@@ -348,6 +348,25 @@ def test_a_limit_holds_a_thread_and_its_branches_up(world: World) -> None:
     assert "limitsUsed" not in branch
 
 
+@pytest.mark.parametrize(("config", "held"), [("", []), ("config: {maxSteps: 3}\n", ["limit"])])
+def test_what_holds_a_branch_from_around_it_is_told_to_waiting_programs(
+    config: str, held: list[str], world: World
+) -> None:
+    thread = split_of(world, CHECKS + config)
+    world.step(thread, script())
+    branch = branch_of(world, thread, 1)
+    rests: list[AtRest] = []
+
+    def wait() -> list[str]:
+        wait_for_threads(world.store, WaitRequest([branch]), on_rest=rests.append)
+        assert rests[-1].held == show_thread(world.store, branch).get("heldBy", [])
+        return [each["status"] for each in rests[-1].held if each["thread"] == thread]
+
+    assert wait() == held
+    world.pause(thread)
+    assert wait() == ["paused", *held]
+
+
 def test_a_limit_holds_a_thread_without_branches_up_and_waiting_programs_are_told(
     world: World,
 ) -> None:

@@ -220,9 +220,11 @@ class NextMove(NamedTuple):
         return None if self.role == END else self.role
 
     def may_be_held(self, snapshot: Snapshot) -> bool:
-        """Return whether a problem, or a limit of the thread, may keep it from this move."""
+        """Return whether a problem, a limit or a thread around it may keep it from this move."""
         is_limited = bool(snapshot.get_present().limits) and self.turn_of is not None
-        return snapshot.record.status == "ready" and (is_limited or self.problem is not None)
+        is_branch = snapshot.record.parent_thread is not None
+        may_be = is_limited or is_branch or self.problem is not None
+        return snapshot.record.status == "ready" and may_be
 
 
 class Advice(NamedTuple):
