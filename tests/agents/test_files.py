@@ -107,6 +107,14 @@ def test_truncated_output_is_read_from_its_beginning(output: OutputFile, tmp_pat
     assert [*output.read_new()] == [b"new"]
 
 
+def test_last_bytes_are_read_from_the_beginning_of_a_line(output: OutputFile) -> None:
+    os.write(output.descriptor, b"one\ntwo\nthree\n")
+
+    output.skip_to_last(8)
+
+    assert [*output.read_new()] == [b"three\n"]
+
+
 def test_older_file_is_replaced_and_not_truncated(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")

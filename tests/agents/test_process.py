@@ -239,7 +239,9 @@ def test_agent_inherits_the_lock_that_says_it_lives(
 
 
 @pytest.mark.parametrize("descriptor", ["1", "2"])
-def test_endless_output_is_stopped(run: Run, program: Program, descriptor: str) -> None:
+def test_endless_output_is_stopped(
+    run: Run, program: Program, tmp_path: Path, descriptor: str
+) -> None:
     limit = 1024 * 1024
 
     ran = run(program(f"yes >&{descriptor}"), max_output_bytes=limit, max_logged_bytes=2 * limit)
@@ -249,6 +251,7 @@ def test_endless_output_is_stopped(run: Run, program: Program, descriptor: str) 
         assert ran.stdout == b"y\n" * (limit // 2)
     else:
         assert len(ran.stderr) == 64 * 1024
+        assert (tmp_path / "run" / "stderr").stat().st_size > 2 * limit
 
 
 def test_long_log_costs_no_answer(run: Run, program: Program, tmp_path: Path) -> None:

@@ -23,11 +23,12 @@ def test_commands_are_named_after_their_verbs() -> None:
     for entry in [e for e in ENTRIES.values() if isinstance(e, LazyCommand)]:
         _, *rooms, verb = next(path for path, each in ENTRIES.items() if each is entry).split()
 
-        # It drives threads, so it lies above the rooms of both, beside `uwf run`.
-        room = ".".join(["uwf_git.cli", *rooms]) if verb != "draft" else "uwf_git.cli"
+        # What drives threads lies beside `uwf run`, above the rooms of both; what reads, there.
+        moved = {"draft": "uwf_git.cli", "search": "uwf_git.cli.thread"}
+        room = moved.get(verb, ".".join(["uwf_git.cli", *rooms]))
         alone = f"{room}.{verb}:command"
         assert entry.target == alone or re.fullmatch(
-            rf"{room}([._]\w+)*:{verb}_command", entry.target
+            rf"{room}([._]\w+)?:{verb}_command", entry.target
         )
 
 

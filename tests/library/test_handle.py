@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -94,31 +95,22 @@ def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> N
 
 
 def test_stream_plays_no_branch_before_the_step_before_was_taken(store: str) -> None:
-    seen: list[str | None] = []
+    seen: list[tuple[str, str]] = []
 
     def play(context: AgentContext) -> dict[str, str]:
-        seen.append(context.current_role.name)
+        seen.append((context.thread_id, context.current_role.name))
         return {}
 
-    players = {"one": play, "two": play}
-    seen.extend(step.status for step in TaskRuntime(store, players=players).start(SPLITS).stream())
+    task = TaskRuntime(store, players={"one": play, "two": play}).start(SPLITS)
+    seen.extend((step.task_id, step.status) for step in task.stream())
 
-    # Which of the branches is first at each turn hangs on their ids.
-    plays = [place for place, each in enumerate(seen) if each in players]
-    assert [seen[place + 1] for place in plays] == ["ready", "ready"]
-    whole = [
-        "split",
-        "one",
-        "ready",
-        "completed",
-        "two",
-        "ready",
-        "completed",
-        "ready",
-        "completed",
-    ]
-    assert seen[:1] == ["split"]
-    assert sorted(map(str, seen)) == sorted(whole)
+    # All branches are offered each step; which one takes it is chance.
+    plays = [(thread, after) for (thread, said), after in pairwise(seen) if said in {"one", "two"}]
+    assert all(after == (thread, "ready") for thread, after in plays)
+    told = {thread: [said for each, said in seen if each == thread] for thread, _ in seen}
+    assert told.pop(task.task_id) == ["split", "ready", "completed"]
+    assert sorted(told.values()) == [[role, "ready", "completed"] for role in ("one", "two")]
+    assert [seen[place][0] for place in (0, -2, -1)] == [task.task_id] * 3
 
 
 def test_player_that_waits_for_its_own_task_is_refused(store: str) -> None:

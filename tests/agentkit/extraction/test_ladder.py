@@ -301,27 +301,29 @@ def test_neither_a_thought_nor_a_quoted_block_is_the_answer(text: str) -> None:
     assert "<think>\n" not in extracted.content
 
 
+NOTHING = "there is neither front matter nor JSON"
+BOTH = "two blocks of fields disagree: ok"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "problem"),
     [
-        f"<think>\n{TRUE}</think>\n\nNo.",
-        f"<think>\n{TRUE}",
-        f"{FALSE}The new template ends the thought with\n</think>\n{TRUE}So.",
-        f"{FALSE}No.\n</think>\n\n{TRUE}So.",
-        f'I look.\n<think>\n```\n{TRUE}```\n{TRUE}{{"ok": true}}</think>\nNo.',
-        f'They ask for\n{TRUE}but I say {{"ok": false}}.',
-        '```json\n{"ok": true}\n```\nis wrong: {"ok": false}',
+        (f"<think>\n{TRUE}</think>\n\nNo.", NOTHING),
+        (f"<think>\n{TRUE}", NOTHING),
+        (f"{FALSE}The new template ends the thought with\n</think>\n{TRUE}So.", BOTH),
+        (f"{FALSE}No.\n</think>\n\n{TRUE}So.", BOTH),
+        (f'I look.\n<think>\n```\n{TRUE}```\n{TRUE}{{"ok": true}}</think>\nNo.', NOTHING),
+        (f'They ask for\n{TRUE}but I say {{"ok": false}}.', BOTH),
+        ('```json\n{"ok": true}\n```\nis wrong: {"ok": false}', BOTH),
+        (f'Asked:\n{TRUE}I say {{"ok": false, "why": "x"}}.', BOTH),
     ],
 )
-def test_no_answer_is_made_of_thoughts_or_of_contradictions(text: str) -> None:
-    with pytest.raises(NoMeta):
+def test_no_answer_is_made_of_thoughts_or_of_contradictions(text: str, problem: str) -> None:
+    with pytest.raises(NoMeta, match=problem):
         extract_meta(text, SCHEMA_EXTRACT)
 
 
-def test_blocks_that_disagree_are_named() -> None:
-    with pytest.raises(NoMeta, match="two blocks of fields disagree: ok"):
-        extract_meta(f'Asked:\n{TRUE}I say {{"ok": false, "why": "x"}}.', SCHEMA_EXTRACT)
-
+def test_blocks_that_agree_or_need_not_are_no_contradiction() -> None:
     asked = 'Sure:\n---\na: 1\n---\nSee {"a": 2}.'
     assert extract_meta(asked, True).meta == {"a": 1}  # noqa: FBT003 (true is a schema, no switch)
     agreed = f'So:\n{TRUE}I say {{"ok": true, "why": "x"}}.'
@@ -338,15 +340,15 @@ def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("I approve.", "there is neither front matter nor JSON"),
-        ("", "there is neither front matter nor JSON"),
-        ("ok: true", "there is neither front matter nor JSON"),
+        ("I approve.", NOTHING),
+        ("", NOTHING),
+        ("ok: true", NOTHING),
         ("---\nok: true\n", "begins on line 1 has no closing ---"),
         ("---\nok: [\n---\n", "the front matter is not YAML"),
         ("---\njust words\n---\n", "the front matter has no fields"),
         ('The verdict is {"ok": "yes"}.', "ok: 'yes' is not of type 'boolean'"),
         ('```json\n{"okay": true}\n```', "'ok' is a required property"),
-        ('{"ok": true, "ok": false}', "there is neither front matter nor JSON"),
+        ('{"ok": true, "ok": false}', NOTHING),
         ('[{"okay": true}', "'ok' is a required property"),
     ],
 )

@@ -140,8 +140,9 @@ def test_interrupt_while_it_is_waited_for_ends_it_and_records_the_try(
     assert at.snapshot().record.status == "ready"
 
 
-def test_endless_output_is_stopped_without_its_engine_too(world: World) -> None:
-    at = left_alone(world, f"{BEGUN}{UNTIL_GO}yes")
+@pytest.mark.parametrize("prints", ["yes", "truncate -s 1073741825 /dev/stderr; sleep 1000"])
+def test_endless_output_is_stopped_without_its_engine_too(world: World, prints: str) -> None:
+    at = left_alone(world, f"{BEGUN}{UNTIL_GO}{prints}")
     (world.place / "go").touch()
 
     assert failed(at) == "too-much-output"

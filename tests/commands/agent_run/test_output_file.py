@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from commands.at_work import HANG, LONGEST_S, RESULT, newest_attempt
 from commands.world import World
+from refusing import raising
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import refuse_inside
@@ -29,6 +30,8 @@ moderator:
 FLOW = GRAPH[: GRAPH.index("moderator:")] + "root: {type: agent, agentId: writer}\n"
 LEAVES = """mkdir -p .state; echo '{"text": "left"}' >.state/status.json; echo prose"""
 
+interrupt = raising(KeyboardInterrupt())
+
 
 def begin(
     world: World, agent: str, *, file: str = ".state/status.json", source: str = GRAPH
@@ -43,10 +46,6 @@ def run(world: World, thread: ThreadId) -> dict[str, Any]:
     step = dict(snapshot.get_head_node().payload)
     world.assert_whole()
     return step | {"content": snapshot.get_node(step["content"]["$ref"]).payload}
-
-
-def interrupt(_: bytes) -> None:
-    raise KeyboardInterrupt
 
 
 def failure(world: World, thread: ThreadId) -> TurnFailed:

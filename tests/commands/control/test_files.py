@@ -118,24 +118,25 @@ def test_failed_attempts_are_of_their_step_and_of_no_other(world: World, git: Gi
     assert read_all(world.place).keys() == {".gitignore", "mine", "new", "notes", "part/deep"}
 
 
-def test_what_a_person_changed_between_two_attempts_is_of_no_step(world: World, git: Git) -> None:
+@pytest.mark.parametrize(
+    ("is_committed", "rows"), [(False, ["new +1 -0"]), (True, ["half +1 -0", "new +1 -0"])]
+)
+def test_what_a_person_changed_between_two_attempts_is_of_no_step(
+    world: World,
+    git: Git,
+    is_committed: bool,  # noqa: FBT001 (the value tested)
+    rows: list[str],
+) -> None:
     begin_project(world, git)
     thread = world.begun()
     world.fail(thread, edits(lambda place: (place / "half").write_text("x\n"), fails=True))
-    (world.place / "mine").write_text("the user's\n")
+    if is_committed:
+        commit_all(world.place, git)
+    else:
+        (world.place / "mine").write_text("the user's\n")
     world.retry(thread)
     world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
-    assert changed(world, thread, "1") == ["new +1 -0"]
-
-
-def test_a_commit_between_two_attempts_changes_no_file(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-    world.fail(thread, edits(lambda place: (place / "half").write_text("x\n"), fails=True))
-    commit_all(world.place, git)
-    world.retry(thread)
-    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
-    assert changed(world, thread, "1") == ["half +1 -0", "new +1 -0"]
+    assert changed(world, thread, "1") == rows
 
 
 def test_steps_before_the_first_change_have_the_files_of_then(world: World, git: Git) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import tomllib
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -220,7 +221,7 @@ def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
     assert is_trusted(there.store, CHECK, str(world.place))
 
 
-# Values of `--agent`; test_bind_roles.py and test_choose_agent.py try what they lead to.
+# Values of `--agent`; the tests of `bind_roles` try what they lead to.
 
 NOTHING = GitConfig({})
 
@@ -375,16 +376,21 @@ def test_table_says_what_the_adapters_say(agent: KnownAgent) -> None:
     name = agent.command.removeprefix("uwf-")
     file, main = ADAPTERS[agent.command]
     module = importlib.import_module(file)
+    assert main in {"main", f"{name}_main"}
     assert callable(getattr(module, main))
-    there = [each for each in vars(module).values() if isinstance(each, CommandAdapter)]
-    adapters = [each for each in there if each.name == name]
-    for adapter in adapters:
+    there = {each.name: each for each in vars(module).values() if isinstance(each, CommandAdapter)}
+    assert {f"uwf-{each}" for each in there} <= ADAPTERS.keys()
+    adapter = there.get(name)
+    assert (adapter is not None) == (bool(agent.programs) or name == "cli")
+    if adapter is not None:
         assert (adapter.programs or (name,))[: len(agent.programs)] == agent.programs
         assert agent.install in adapter.install
-    assert bool(adapters) == bool(agent.programs) or name == "cli"
 
 
 def test_every_adapter_is_in_the_table() -> None:
+    folder = importlib.import_module("uwf_git.agentkit.adapters")
+    files = {f"{folder.__name__}.{each.name}" for each in iter_modules(folder.__path__)}
+    assert {file for file, _ in ADAPTERS.values()} == files - {f"{folder.__name__}.__main__"}
     # uwf-check judges what others did.
     assert ADAPTERS.keys() - {"uwf-check"} == {agent.command for agent in ADAPTED}
 

@@ -155,7 +155,8 @@ def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> 
     (world.place / "one").write_bytes(b"1" * 600)
     bounded.record("now", AFTER, None)
     (world.place / "two").write_bytes(b"2" * 600)
-    with pytest.raises(StoreFailed, match="maxRecordedFiles"):
+    bound = r"^1200 bytes are more than uwf\.maxRecordedFiles allows for a thread$"
+    with pytest.raises(StoreFailed, match=bound):
         bounded.record("now", AFTER, None)
     # What was recorded is not counted again, also where git is told to look at other files.
     (world.place / "two").write_bytes(b"2" * 200)

@@ -16,9 +16,10 @@ WRONG = Path(__file__).parent / "made_up" / "wrong_yaml.json"
 @pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test with libyaml and without: either may be installed."""
-    if not hasattr(yaml, request.param):
+    if request.param == "SafeLoader":
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    elif not hasattr(yaml, "CSafeLoader"):
         pytest.skip("PyYAML was built without libyaml")
-    monkeypatch.setattr(yaml, "CSafeLoader", getattr(yaml, request.param))
 
 
 def refused(source: bytes | str) -> tuple[int | None, str]:

@@ -3,7 +3,6 @@ import pwd
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import write_program
-from refusing import raising, refuses
+from refusing import raising
 
 from uwf_git.store.durable import find_user_file
 from uwf_git.store.git import program as identity
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.hook_files import SHIMS, check_hooks, find_unpinned, install_hooks
 from uwf_git.store.git.program import (
     Kept,
     NoIdentity,
@@ -376,118 +373,3 @@ def test_what_is_no_repository_is_told(project: Path, tmp_path: Path) -> None:
     assert found.worktree == str(project)
     with pytest.raises(ProgramFailed, match="git was not started"):
         run_fenced(os.environ, Place(str(tmp_path / "gone")), "status")
-
-
-HOOKS = Path(__file__).parents[3] / "hooks"
-NO_CONFIG = GitConfig({})
-
-
-@pytest.mark.parametrize("name", SHIMS)
-def test_source_holds_the_same_text(name: str) -> None:
-    assert (HOOKS / name).read_text() == SHIMS[name]
-    assert os.access(HOOKS / name, os.X_OK)
-
-
-@pytest.mark.parametrize("name", SHIMS)
-def test_shim_is_a_program_for_any_shell(name: str) -> None:
-    for shell in ("sh", "bash"):
-        assert subprocess.run([shell, "-n", HOOKS / name], check=False).returncode == 0
-    assert max(map(len, SHIMS[name].splitlines())) <= 100
-
-
-def run(hook: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a hook with nothing but *environ*."""
-    return subprocess.run(
-        [hook], env=environ, cwd=hook.parent, input="", capture_output=True, text=True, check=False
-    )
-
-
-def uwf_in(folder: Path) -> str:
-    """Write a program that prints its arguments, and return its path."""
-    folder.mkdir()
-    return write_program(folder / "uwf", 'echo "called $0 $*"\nexit 7')
-
-
-@pytest.mark.parametrize("name", SHIMS)
-def test_named_uwf_goes_before_that_on_the_path(name: str, tmp_path: Path) -> None:
-    named, found = uwf_in(tmp_path / "a"), uwf_in(tmp_path / "b")
-
-    both = run(HOOKS / name, UWF=named, PATH=os.path.dirname(found))
-    one = run(HOOKS / name, PATH=os.path.dirname(found))
-
-    assert (both.returncode, both.stdout) == (7, f"called {named} hook {name}\n")
-    assert (one.returncode, one.stdout) == (7, f"called {found} hook {name}\n")
-
-
-def test_push_is_refused_without_uwf(tmp_path: Path) -> None:
-    ran = run(HOOKS / "pre-receive", PATH=str(tmp_path))
-
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("error: no uwf was found")
-
-
-def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
-    ran = run(HOOKS / "post-receive", PATH=str(tmp_path))
-
-    assert ran.returncode == 0
-    assert ran.stderr.startswith("warning: no uwf was found")
-
-
-def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
-    python = tmp_path / 'it\'s "$HOME" `x` \\'
-    write_program(python, 'echo "python $*"')
-
-    path, _other = install_hooks(str(tmp_path), python=str(python))
-
-    assert run(Path(path), PATH="").stdout == "python -P -m uwf_git hook pre-receive\n"
-
-
-def test_module_in_the_repository_is_not_taken_for_ours(tmp_path: Path) -> None:
-    path, _other = install_hooks(str(tmp_path), python=sys.executable)
-    (tmp_path / "hooks" / "uwf_git").mkdir()
-    (tmp_path / "hooks" / "uwf_git" / "__main__.py").write_text("print('hijacked')")
-
-    assert run(Path(path), PATH="").stdout == ""
-
-
-@pytest.mark.parametrize("content", ["#!/bin/sh\nexit 0\n", "", None])
-def test_foreign_hook_is_refused(content: str | None, tmp_path: Path) -> None:
-    hook = tmp_path / "hooks" / "post-receive"
-    hook.parent.mkdir()
-    if content is None:
-        hook.symlink_to("/nowhere")
-    else:
-        hook.write_text(content)
-
-    with refuses("foreign-hook", match="post-receive exists already") as refused:
-        check_hooks(str(tmp_path), NO_CONFIG)
-
-    assert "`uwf hook post-receive`" in str(refused.value.hint)
-
-
-@pytest.mark.parametrize("target", ["others", "nowhere"])
-def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
-    (tmp_path / "others").mkdir()
-    (tmp_path / "hooks").symlink_to(tmp_path / target)
-
-    with refuses("hooks-linked", match="hooks is a symbolic link") as refused:
-        check_hooks(str(tmp_path), GitConfig({"core.hookspath": ["hooks"]}))
-
-    assert f"`rm {tmp_path}/hooks`" in str(refused.value.hint)
-
-
-def test_empty_hooks_path_is_another_one(tmp_path: Path) -> None:
-    with refuses("hooks-elsewhere"):
-        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [""]}))
-
-
-def test_store_whose_hooks_git_does_not_run_is_told(tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    config.write_text("[core]\n\thooksPath = /etc/hooks\n")
-    assert find_unpinned(str(tmp_path)) is None  # it has no hooks of ours
-
-    install_hooks(str(tmp_path), python="")
-
-    assert find_unpinned(str(tmp_path)) == (
-        "its core.hooksPath is /etc/hooks, so git runs none of its hooks"
-    )
