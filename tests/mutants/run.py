@@ -53,7 +53,6 @@ _TESTED_IN_THEIR_OWN_FOLDER = [
     "commands/remote",
     "commands/workflow",
     "commands/worktree",
-    "store/git",
     "store/remotes",
     "store/signatures",
     "store/workflows",
@@ -71,6 +70,7 @@ ROOMS = {
     "commands/start": ("commands/test_start.py", "commands/lifecycle"),
     "commands/remove": ("commands/test_remove.py", "commands/lifecycle"),
     "commands/background": ("commands/drive",),
+    "store/git": ("store/git", "commands/receive/test_ref_update.py"),
     "store/durable": ("store/test_durable.py",),
     "store/locks": ("store/test_locks.py",),
     "store/packing": ("store/gc",),
@@ -122,7 +122,11 @@ ROOMS = {
         "commands/test_lessons_of_driving.py",
     ),
     "commands/split": ("commands/test_split.py", "commands/step/test_record_turn.py"),
-    "commands/family": ("commands/test_family.py", "commands/step/test_record_turn.py"),
+    "commands/family": (
+        "commands/test_family.py",
+        "commands/step/test_record_turn.py",
+        "commands/turn/test_branches.py",
+    ),
 }
 """The folders and files below uwf_git/ that are changed, and where below tests/ their tests are."""
 

@@ -99,8 +99,6 @@ def switch_on_debug_log(
 
 
 # `uwf init`: make a git repository a store, or a bare repository to push to.
-
-# `uwf init`: make a git repository a store.
 #
 # An existing repository keeps all it has, and gets the setting ``uwf.store = true``, by which uwf
 # finds it from the folders below.

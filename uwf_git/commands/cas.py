@@ -412,8 +412,6 @@ def init_cas(path: str | None, caller: Caller) -> Initialized:
 
 
 # `json-cas schema` and `json-cas verify`: schemas, and nodes checked against them.
-
-# `json-cas schema`: list, get, put schemas, and validate nodes.
 #
 # The list has the built-in schemas and schemas put by hand, not the schemas of roles in workflows.
 

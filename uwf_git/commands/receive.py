@@ -359,8 +359,6 @@ class _Judging:
         return check_puts(store, [(name, tip, store.refs.find(name))])
 
 
-# The hooks of a hub: judge a push in quarantine, then announce it.
-
 # pre-receive: judge a push in git's quarantine, in a child process with limits.
 #
 # A push that cannot be judged is refused. The limits keep a push from occupying the server for

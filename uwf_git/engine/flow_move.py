@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from uwf_git.engine.flow_state import ITERATION, load_javascript, read_state
+from uwf_git.engine.moderator import load_jsonata
 from uwf_git.errors import Refused
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
@@ -617,13 +617,6 @@ def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     return "".join(
         each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in values
     )
-
-
-def load_jsonata() -> ModuleType:
-    """Return `expression.py`."""
-    from uwf_git.engine import expression  # noqa: PLC0415 (JSONata costs 40 ms)
-
-    return expression
 
 
 def _read_whole(node: FlowNode, field_name: str, value: Any, *, least: int) -> int:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.engine import flow_state
-from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, load_jsonata, next_move
+from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
 from uwf_git.engine.javascript.evaluator import parse_template
 from uwf_git.engine.javascript.parser import (
     Access,
@@ -19,7 +19,7 @@ from uwf_git.engine.javascript.parser import (
 )
 from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.moderator import Position as GraphPosition
-from uwf_git.engine.moderator import StepSummary, build_context, next_role
+from uwf_git.engine.moderator import StepSummary, build_context, load_jsonata, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText

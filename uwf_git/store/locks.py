@@ -19,8 +19,6 @@ from uwf_git.model.text import render_time
 from uwf_git.store.durable import add_files, list_names, make_folder, remove_file
 from uwf_git.surroundings import read_process_start
 
-# Hold a lock file with flock(2), and say in it who holds it.
-
 # Hold a lock file with flock(2): the kernel frees it when the process dies.
 #
 # A forked child closes its copies of held locks, so it cannot keep a lock alive. Without flock

@@ -1,10 +1,11 @@
 """Nodes in the whole store: found by a hash through all refs, and compared folder by folder."""
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from dulwich.objects import ObjectID, Tree
 
@@ -14,7 +15,15 @@ from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.thread import FORMAT
 from uwf_git.store.locks import PACKED_REFS
-from uwf_git.store.nodes import NODES, TREE_MODE, add_nodes, find_names, find_node
+from uwf_git.store.nodes import (
+    JSON_SUFFIX,
+    NODES,
+    TEXT_SUFFIX,
+    TREE_MODE,
+    add_nodes,
+    find_names,
+    find_node,
+)
 from uwf_git.store.objects.commit import (
     CommitDraft,
     CommitView,
@@ -24,6 +33,7 @@ from uwf_git.store.objects.commit import (
     read_commit,
     write_commit,
 )
+from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_content
 from uwf_git.store.refs import PackedRefs, list_packed_refs, read_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -31,14 +41,6 @@ from uwf_git.store.workflows import WORKFLOWS
 
 if TYPE_CHECKING:
     from uwf_git.store.index import NodeIndex
-import re
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
-
-from uwf_git.store.nodes import JSON_SUFFIX, TEXT_SUFFIX
-from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_content
-
-# Node lookup: find a node by the refs that the index names first, else by all root refs.
 
 # refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree (FORMAT.md, "Refs").
 
@@ -90,8 +92,6 @@ def list_nodes(store: Store) -> Iterator[NodeHash]:
         folder = find_entry(store.objects, read_commit(store.objects, seen), NODES)
         yield from find_names(store.objects, folder, "")
 
-
-# Node roots: the refs and commits that keep nodes.
 
 # Node roots: commits whose trees keep nodes, and finding a node in one.
 #
@@ -194,6 +194,9 @@ def follow(ref: str) -> tuple[str, ...]:
     if ref.startswith(ACTIVE):
         return ref, ARCHIVE + ref.removeprefix(ACTIVE)
     return (ref,)
+
+
+# Node lookup: find a node by the refs that the index names first, else by all root refs.
 
 
 # Do not check whether each match still exists if there are more: the prefix is ambiguous anyway.

@@ -249,11 +249,6 @@ def _ask_for_key(signer: _Signer) -> str:
     )
 
 
-# Check the signature of a commit as `git verify-commit` does, without git.
-#
-# Stricter than git in one point: a commit with two signatures is bad, since git would not notice
-# that one was added. Source: gitformat-signature(5); git-config(1) on gpg.*.
-
 # Check OpenPGP and X.509 signatures with gpg or gpgsm, by their status lines as git does.
 #
 # Only status lines are read: other output holds names that a signer chose. Source: doc/DETAILS of
@@ -500,6 +495,12 @@ _MARKS = {
 }
 _HEADER = re.compile(rb"^gpgsig([^ \n]*)(?: ([^\n]*(?:\n [^\n]*)*))?(?:\n|\Z)", re.MULTILINE)
 _LONGEST_BYTES = 100_000
+
+
+# Check the signature of a commit as `git verify-commit` does, without git.
+#
+# Stricter than git in one point: a commit with two signatures is bad, since git would not notice
+# that one was added. Source: gitformat-signature(5); git-config(1) on gpg.*.
 
 
 class SignatureChecker:

@@ -176,11 +176,6 @@ def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
     return False
 
 
-# Unite small packs, so that a store of many steps has few files and reading stays fast.
-#
-# Entries are copied as they are. The new pack is durable before a source goes; a process that is
-# killed leaves objects twice, or packs without an index, which nobody reads. Nobody waits for it.
-
 # Read a pack of whole objects as it stands, without inflating any.
 #
 # Both checksums are checked, so what is damaged is never copied. Source: gitformat-pack(5).
@@ -240,6 +235,12 @@ def _map(path: str) -> memoryview:
 
 _RATIO = 2
 _FOR_THE_GROUP = 0o660
+
+# Unite small packs, so that a store of many steps has few files and reading stays fast.
+#
+# Entries are copied as they are. The new pack is durable before a source goes; a process that is
+# killed leaves objects twice, or packs without an index, which nobody reads. Nobody waits for it.
+
 
 # This long a process in the background has until it takes a lock.
 _START_S = 10.0
@@ -350,13 +351,6 @@ def _folder(store: Store) -> str:
     return os.path.join(store.path, "objects", "pack")
 
 
-# Remove what killed processes leave below a git directory.
-#
-# That is: temporary files, markers of ref locks, and locks, runs, logs and work directories of
-# ended threads. Nothing that a living process may need is removed. What a lock guards is removed
-# under that lock; what no lock guards, when it is a day old. Locks are not waited for: what is
-# held stays. Unneeded objects are left to git's prune.
-
 # Remove what killed processes leave in the folder of packs.
 #
 # That is: unfinished packs, packs without an index, and `.keep` files of dead writers. A file is
@@ -428,6 +422,14 @@ def _is_stale(entry: os.DirEntry[str], prefix: str) -> bool:
     # The name has no host; the pid is looked up on this one.
     host = os.uname().nodename
     return age_s > _UNNAMED_OLD_S and not may_live(int(match[1]), host, left)
+
+
+# Remove what killed processes leave below a git directory.
+#
+# That is: temporary files, markers of ref locks, and locks, runs, logs and work directories of
+# ended threads. Nothing that a living process may need is removed. What a lock guards is removed
+# under that lock; what no lock guards, when it is a day old. Locks are not waited for: what is
+# held stays. Unneeded objects are left to git's prune.
 
 
 def remove_stale_files(store: Store) -> int:

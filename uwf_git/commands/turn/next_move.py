@@ -9,7 +9,6 @@ from uwf_git.commands.family import BranchHeld, check_ancestors, list_branches, 
 from uwf_git.commands.split import find_container
 from uwf_git.commands.turn.flow import decide_flow, find_limit, run_in_fork
 from uwf_git.debug_log import debug
-from uwf_git.engine.flow_move import load_jsonata
 from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
 from uwf_git.engine.moderator import (
     LazyList,
@@ -19,6 +18,7 @@ from uwf_git.engine.moderator import (
     build_context,
     check_role,
     lazy_list,
+    load_jsonata,
     next_role,
     plainly_holds,
 )

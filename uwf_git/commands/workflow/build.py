@@ -15,7 +15,7 @@ from uwf_git.commands.workflow.find import (
     find_used,
     includes_beside,
 )
-from uwf_git.engine.flow_move import load_jsonata
+from uwf_git.engine.moderator import load_jsonata
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.engine.rehearsal import check_flow_text, list_reads
 from uwf_git.errors import Conflict, Problem, Refused

@@ -302,8 +302,6 @@ def _quote(lines: Sequence[str]) -> str:
 
 # A laid out picture as SVG, light and dark.
 
-# The colours and fonts of pictures, light and dark, as one style sheet.
-
 _SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _FACES = {
     "bold": f"600 {{}}px {_SANS}",

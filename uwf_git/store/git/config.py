@@ -424,9 +424,6 @@ def rewrite_config(path: str, change: Callable[[str], str]) -> None:
         sync_directories([directory])
 
 
-# Find a program on the PATH. Apart from program.py, since that imports subprocess (4 ms).
-
-
 # Read the settings of all scopes of git: system, user, repository, and command.
 #
 # Our own reader does it, without a process, unless only git knows the answer: conditional includes,

@@ -324,8 +324,6 @@ def build_commit(draft: CommitDraft, signing: Signing) -> Commit:
     return commit
 
 
-# Walk commits: ancestry along first parents, and the objects that a commit needs.
-
 # Ancestry along first parents, the only way in which a ref of a thread or workflow moves.
 
 MOST_COMMITS = 200_000

@@ -36,8 +36,6 @@ from uwf_git.store.objects.pack_file import (
 )
 from uwf_git.store.objects.pack_writer import format_entry_head, format_index
 
-# Refuse an object that is too large before its content is in memory.
-
 # Sizes of objects: how much memory reading one takes, told from headers alone.
 #
 # No object is inflated beyond its first bytes. The size of a delta is that of the largest object

@@ -421,8 +421,6 @@ def _get(snapshot: Snapshot, name: NodeHash, parse: Callable[[Node], Parsed]) ->
     return parsed
 
 
-# The commits of a thread, its steps, the threads around it, and preserved work.
-
 # Walk the commits of a thread, newest first, along first parents.
 
 

@@ -376,8 +376,6 @@ def forget_files(store: Store, thread: ThreadId) -> None:
         remove_file(path)
 
 
-# Hold a thread, so that one engine at a time works on it; ask for its end.
-
 # A kill that is under way: why the thread is to end, in `<git dir>/uwf/locks/<id>.kill`.
 #
 # Written under ``lock_stop`` before an agent is stopped. The process that kills may be a child of
