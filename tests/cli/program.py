@@ -111,23 +111,13 @@ def load(entry: LazyCommand | LazyGroup) -> click.Command:
     return entry if isinstance(entry, LazyGroup) else entry.load()
 
 
-def summary_of(command: click.Command) -> str:
-    """Return the first line of a command's help, as in a summary."""
-    return (command.help or "").strip().partition("\n")[0].removesuffix(".")
-
-
-def help_of(command: click.Command, path: str) -> str:
-    """Return a command's whole help page."""
-    with click.Context(command, info_name=path, max_content_width=200) as context:
-        return command.get_help(context)
-
-
 def check_command(path: str, entry: LazyCommand | LazyGroup) -> None:
     """Check a command against its table, and against the rules for help pages."""
     command = load(entry)
-    page = help_of(command, path)
+    with click.Context(command, info_name=path, max_content_width=200) as context:
+        page = command.get_help(context)
 
-    assert entry.summary == summary_of(command)
+    assert entry.summary == (command.help or "").strip().partition("\n")[0].removesuffix(".")
     assert entry.summary
     assert entry.summary[0].isupper()
     assert "EXAMPLE" in page

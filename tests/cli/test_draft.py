@@ -153,14 +153,10 @@ def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:
     uwf("workflow", "draft", "A letter", "--agent", failing).refused(3, "drafter failed (failing)")
     thread = uwf.json("thread", "list")[0]["thread"]
     uwf("thread", "retry", thread)
-    again = draft_of(uwf, thread)
+    agent = str(uwf.place / "agent")
+    again = uwf("workflow", "draft", "--thread", thread, "--agent", agent, "--yes")
     assert again.status == 0, again.err
     assert json.loads(again.out)["name"] == "letter"
-
-
-def draft_of(uwf: Uwf, thread: str) -> Ran:
-    agent = str(uwf.place / "agent")
-    return uwf("workflow", "draft", "--thread", thread, "--agent", agent, "--yes")
 
 
 def test_an_empty_wish_is_none(uwf: Uwf) -> None:

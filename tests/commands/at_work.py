@@ -78,8 +78,7 @@ def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:
 
 def begin(world: World, script: str, *words: str, workflow: str | None = None) -> AtWork:
     """Start a step; its agent runs *script*, which has to write the file `begun`."""
-    program = world.program(SAY_PID + script)
-    thread = world.start(program, workflow=workflow or world.put().workflow)
+    thread = world.start(world.program(SAY_PID + script), workflow=workflow or world.put().workflow)
     return at_work(world, thread, *words)
 
 

@@ -115,8 +115,7 @@ class Split:
 
 def split_checks(world: World, source: str = CHECKS) -> Split:
     """Return a thread of `checks` that has split, with branches that have begun."""
-    thread = world.begun(source)
-    return _until_begun(world, thread)
+    return _until_begun(world, world.begun(source))
 
 
 def split_files(world: World, count: int) -> Split:

@@ -156,8 +156,7 @@ def put_raw_commit(store: Store, content: bytes) -> Oid:
 
 def troubles(world: World | Store, *texts: str) -> list[Finding]:
     """Verify, and return the findings."""
-    store = world.store if isinstance(world, World) else world
-    return list(verify(store, list(texts)).troubles)
+    return list(verify(world.store if isinstance(world, World) else world, list(texts)).troubles)
 
 
 def messages(world: World | Store, *texts: str) -> list[str]:

@@ -113,14 +113,12 @@ def empty(world: World, hub: str, *, name: str) -> Site:
 def another(world: World, hub: str, *, name: str = "b") -> Site:
     """Clone *hub*."""
     path = world.place.parent / f"{name}.git"
-    cloned = clone_store(world.caller, hub, str(path))
-    assert cloned.fetched.failure() is None
+    assert clone_store(world.caller, hub, str(path)).fetched.failure() is None
     set_config(f"{path}/config", "uwf.fsync", "false")
     place = world.place.parent / f"place-{name}"
     place.mkdir()
     store = open_store(str(path), environ=world.caller.environ)
-    caller = world.caller._replace(cwd=str(place))
-    return Site(World(place, store, caller, world.new_id))
+    return Site(World(place, store, world.caller._replace(cwd=str(place)), world.new_id))
 
 
 @pytest.fixture

@@ -104,8 +104,7 @@ def test_command_that_is_set_here_is_trusted(world: World) -> None:
     assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
     assert not is_trusted(world.store, {"command": "./agent"}, "/elsewhere")
     set_setting(world.store, "onEvent", "./log")
-    listener = describe_command("uwf.onEvent", "./log")
-    assert is_trusted(world.store, listener, world.store.path)
+    assert is_trusted(world.store, describe_command("uwf.onEvent", "./log"), world.store.path)
     set_setting(world.store, "agent", "")
     assert len(list_trusted(world.store)) == 2
 

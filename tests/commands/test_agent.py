@@ -91,9 +91,8 @@ def test_agents_and_checks_of_workflows_inside_are_selected_as_well(world: World
 def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
     world.put(WITH_AGENTS)
     trust(world.store, AgentSelection("strict"))
-    gone = untrust(world.store, AgentSelection("strict"))
 
-    assert [each.agent for each in gone] == [
+    assert [each.agent for each in untrust(world.store, AgentSelection("strict"))] == [
         {"command": "strict", "timeout": 9},
         {"command": "strict"},
     ]

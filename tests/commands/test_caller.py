@@ -76,8 +76,7 @@ def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
     world: World, thread: ThreadId
 ) -> None:
     make_due(world.store.path)
-    listener = world.program("exit 3", name="listener")
-    set_setting(world.store, "uwf.onEvent", listener)
+    set_setting(world.store, "uwf.onEvent", world.program("exit 3", name="listener"))
     world.reopen()
     world.step(thread)
 

@@ -96,13 +96,11 @@ class Way:
     def command(self) -> None:
         """Play a step by a program, as a new process would."""
         agent = self.world.program("""printf '{"meta": {"n": 1}}'""")
-        runtime = TaskRuntime(self.world.store.path, cwd=self.world.place)
-        runtime.task(self.thread).step(agent=agent)
+        TaskRuntime(self.world.store.path, cwd=self.world.place).task(self.thread).step(agent=agent)
 
     def run(self) -> None:
         """Drive a step by a function."""
-        play = {"p": lambda _context: {"n": 1}}
-        runtime = TaskRuntime(self.world.store.path, players=play)
+        runtime = TaskRuntime(self.world.store.path, players={"p": lambda _context: {"n": 1}})
         runtime.task(self.thread).run(agent="python:p", max_steps=1)
 
     def function(self, look: Callable[[AgentContext], object]) -> None:

@@ -42,10 +42,8 @@ def forged(*, cursor: str | None = None, event: Any = None, **refs: Any) -> Forg
         if event is not None:
             record = record._replace(event=event)
         transition = NewCommit(record, Words("forged"), present, tuple(nodes))
-        signing = world.caller.signing(world.store)
-        oid = record_next(world.store, snapshot, transition, signing)
-        ref = f"refs/threads/{thread}"
-        assert world.store.refs.advance(ref, seen=snapshot.commit.oid, to=oid)
+        oid = record_next(world.store, snapshot, transition, world.caller.signing(world.store))
+        assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=oid)
 
     return forge
 

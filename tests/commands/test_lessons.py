@@ -31,8 +31,7 @@ def test_nodes_that_an_agent_puts_are_there_for_the_engine_that_waited_for_it(wo
     def play(turn: Turn) -> Played:
         pid = os.fork()
         if pid == 0:
-            store = open_store(turn.store.path)
-            put_payload(store, world.caller, TEXT, "put by the agent")
+            put_payload(open_store(turn.store.path), world.caller, TEXT, "put by the agent")
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         return content_player(turn)
@@ -90,8 +89,7 @@ def test_chain_goes_on_from_the_head_that_the_turn_was_decided_on(world: World) 
     thread = world.begun()
     before = world.snapshot(thread).record.node
     world.step(thread)
-    node = world.snapshot(thread).get_head_node()
-    assert node.payload["prev"] == {"$ref": before}
+    assert world.snapshot(thread).get_head_node().payload["prev"] == {"$ref": before}
 
 
 def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:
@@ -100,8 +98,7 @@ def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:
         workflow=world.put().workflow,
     )
     world.step(thread, agent_player(lambda _chunk: None))
-    meta = world.snapshot(thread).get_head_node().payload["meta"]
-    assert meta == {"text": world.store.path}
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": world.store.path}
 
 
 @pytest.mark.parametrize("look", [
@@ -177,8 +174,7 @@ def test_node_that_only_a_branch_of_a_schema_refers_to_outlives_gc(world: World,
         world.caller,
         {"oneOf": [{"type": "null"}, {"type": "object", "properties": {"to": reference}}]},
     )
-    payload = {"to": {"$ref": target.hash}}
-    put_payload(world.store, world.caller, schema.hash, payload)
+    put_payload(world.store, world.caller, schema.hash, {"to": {"$ref": target.hash}})
     git("gc", "--quiet", "--prune=now", cwd=world.store.path)
     world.reopen()
     assert get_node(world.store, target.hash).node.payload == "kept by a branch"

@@ -85,9 +85,7 @@ def test_child_that_an_agent_left_behind_keeps_no_step_waiting(world: World) -> 
     thread = world.start(world.program(child + RESULT), workflow=world.put().workflow)
     began = time.monotonic()
 
-    stepped = world.step(thread, agent_player(lambda _log: None))
-
-    assert stepped.status == "ready"
+    assert world.step(thread, agent_player(lambda _log: None)).status == "ready"
     assert time.monotonic() - began < LONGEST_S
 
 
@@ -214,9 +212,7 @@ def test_agent_that_fails_without_a_word_is_reported_all_the_same(world: World) 
     """27: stderr could be null in the report of the failure."""
     thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
 
-    failed = failed_step(world, thread)
-
-    assert failed.message.endswith("exit status 7")
+    assert failed_step(world, thread).message.endswith("exit status 7")
     payload = newest_attempt(world, thread)
     assert payload["exitCode"] == 7
     assert "stderr" not in payload
@@ -224,9 +220,7 @@ def test_agent_that_fails_without_a_word_is_reported_all_the_same(world: World) 
 
 def test_missing_command_is_named_with_how_to_check(world: World) -> None:
     """28: a bare ENOENT; and the PATH of a service is not that of a shell."""
-    thread = world.start("no-such-agent --fast", workflow=world.put().workflow)
-
-    failed = failed_step(world, thread)
+    failed = failed_step(world, world.start("no-such-agent --fast", workflow=world.put().workflow))
 
     assert "no-such-agent" in failed.message
     assert "no-such-agent" in str(failed.hint)

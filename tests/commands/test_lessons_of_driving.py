@@ -82,9 +82,7 @@ def test_of_many_drives_that_begin_at_once_one_drives(world: World) -> None:
         time.sleep(0.01)
     (world.place / "go").touch()
 
-    ends = sorted(finished(drive)[0] for drive in drives)
-
-    assert ends == [0, 4, 4, 4, 4]
+    assert sorted(finished(drive)[0] for drive in drives) == [0, 4, 4, 4, 4]
     assert len((world.place / "pids").read_text().split()) == 2
 
 
@@ -171,8 +169,7 @@ def test_driver_in_the_background_leaves_its_reasons(stream: tuple[str, ...], wo
     _status, driver = finished(world.process("thread", "run", thread, "--background", *stream))
 
     assert at_rest(world, thread)["status"] == "failed"
-    logs = world.process("thread", "logs", thread)
-    out, _err = logs.communicate(timeout=LONGEST_S)
+    out, _err = world.process("thread", "logs", thread).communicate(timeout=LONGEST_S)
     assert b"\nerror: writer failed (agent): exit status 7: no ink\n" in b"\n" + out
     assert Path(driver["log"]).stat().st_mode & 0o077 == 0
 
@@ -223,9 +220,7 @@ def test_lost_try_is_an_attempt_that_says_so(world: World) -> None:
     os.kill(driver["pid"], 9)
     os.killpg(os.getpgid(int(agent)), 9)
 
-    drive = world.process("thread", "run", thread, "--until", "writer")
-
-    assert finished(drive)[0] == 0
+    assert finished(world.process("thread", "run", thread, "--until", "writer"))[0] == 0
     head = world.tip(thread)
     [lost] = [each for each in walk_history(world.store, head) if each.record.event == "attempt"]
     attempt = view_attempt(lost, lost.get_present().last_attempt) or {}

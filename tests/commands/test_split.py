@@ -100,8 +100,7 @@ def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
     assert (present.split, present.state, present.at) == (None, {"all": "good"}, "0")
     assert present.visits == {"writer": 3, "checker": 2}
     assert present.execution_ms == 1500 * 5
-    step = now.get_head_node()
-    assert step.payload["branches"] == [{"$ref": tip.record.node} for tip in tips]
+    assert now.get_head_node().payload["branches"] == [{"$ref": tip.record.node} for tip in tips]
     assert now.get_node(tips[1].record.node) == tips[1].get_head_node()
     assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
     parents = git(
@@ -111,12 +110,10 @@ def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
 
 
 def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
-    thread = world.begun()
-    tip = world.snapshot(thread)
+    tip = world.snapshot(world.begun())
 
     def make() -> Oid:
-        derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, 3)))
-        return derived.write(world.store)
+        return draft_split(tip, SplitPlan("0", "parts", branches_of(tip, 3))).write(world.store)
 
     one = make()
     world.caller.now_ms()

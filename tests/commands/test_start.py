@@ -44,8 +44,7 @@ def bound(
 ) -> dict[str, str]:
     """Return the command that each role got."""
     world.put(source)
-    thread = started(world, StartRequest("demo", "x", agents, default)).thread
-    snapshot = world.snapshot(thread)
+    snapshot = world.snapshot(started(world, StartRequest("demo", "x", agents, default)).thread)
     binding = snapshot.get_present().binding
     assert snapshot.get_start().payload["agentBinding"] == {
         role: {"$ref": name} for role, name in binding.items()

@@ -165,8 +165,7 @@ class World:
 
     def amend(self, thread: str, *agents: str, **asked: Any) -> Amended:
         """Change the rules of a thread; keywords are those of the request."""
-        request = AmendRequest(thread, agents=agents, **asked)
-        return amend_thread(self.store, self.caller, request)
+        return amend_thread(self.store, self.caller, AmendRequest(thread, agents=agents, **asked))
 
     def answer(self, thread: str, said: PersonAnswer) -> ThreadResult:
         """Answer the question to a person in a thread."""

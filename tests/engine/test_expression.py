@@ -264,8 +264,7 @@ def lazily(condition: str) -> tuple[bool, set[int]]:
         read.add(place)
         return STEPS[place]
 
-    context = CONTEXT | {"history": lazy_list(len(STEPS), load)}
-    return evaluate_condition(condition, context), read
+    return evaluate_condition(condition, CONTEXT | {"history": lazy_list(len(STEPS), load)}), read
 
 
 @pytest.mark.parametrize("condition", LAZY)

@@ -107,7 +107,6 @@ def test_a_state_has_at_most_a_mebibyte_of_json() -> None:
 
 
 State = dict[str, Any]
-BRANCH = "parallel_"
 
 
 def sides_of(states: list[State]) -> list[Side]:
@@ -125,7 +124,7 @@ def join(base: State, ours: State, states: list[State], merge: Any = None) -> Me
 def top(merged: Merged) -> State:
     """Return the state without the keys of branches."""
     assert merged.conflicts == ()
-    return {key: each for key, each in merged.state.items() if not key.startswith(BRANCH)}
+    return {key: each for key, each in merged.state.items() if not key.startswith("parallel_")}
 
 
 B = {"n": 0, "o": {"x": 1, "y": 2}, "l": [1]}
@@ -189,8 +188,7 @@ def test_a_table_of_joins(ours: State, states: list[State], merge: Any, merged: 
     ],
 )
 def test_append_needs_lists_that_begin_with_base(base: State, values: list[Any]) -> None:
-    states = [{"l": value} for value in values]
-    (conflict,) = join(base, base, states, {"l": "append"}).conflicts
+    (conflict,) = join(base, base, [{"l": value} for value in values], {"l": "append"}).conflicts
     assert conflict.path == ("l",)
 
 
@@ -215,8 +213,7 @@ def test_a_map_merges_only_the_keys_that_it_names(fields: State, merged: State) 
         {"one": 1, "oneIndex": 1, "log": ["b"], "sum": 2},
     ]
     node = FlowNode("0", "map", {"as": "one", "output": "out", **fields})
-    done = merge_map(Join({}, {}, sides_of(states)), node, [1, None])
-    assert done == Merged(merged, ())
+    assert merge_map(Join({}, {}, sides_of(states)), node, [1, None]) == Merged(merged, ())
 
 
 keys = st.sampled_from(["a", "b", "o"])
@@ -383,8 +380,7 @@ def test_each_move_is_one_that_is_possible(
     for position in walk(flow, ask, entry):
         assert is_possible(flow, at, position, entry=entry), (at, position)
         at = position
-    following = next_move(flow, at, ask, entry=entry).at
-    assert is_possible(flow, at, following, entry=entry)
+    assert is_possible(flow, at, next_move(flow, at, ask, entry=entry).at, entry=entry)
 
 
 def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:

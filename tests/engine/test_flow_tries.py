@@ -249,5 +249,4 @@ def test_a_verdict_is_told_again_if_that_is_cheap(when: str, told: str) -> None:
     flow = as_flow({**VERIFIED, "verifiedBy": {"agentId": "v", "when": when}})
     meta = {"ok": True, "list": [0] * 10_000}
     assert judge_again(flow, flow.nodes["0"], meta) == told
-    jsonata = Flow(flow.nodes, "jsonata")
-    assert judge_again(jsonata, flow.nodes["0"], meta) == "unknown"
+    assert judge_again(Flow(flow.nodes, "jsonata"), flow.nodes["0"], meta) == "unknown"

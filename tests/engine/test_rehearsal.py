@@ -78,9 +78,7 @@ def test_branches_that_disagree_are_found() -> None:
         "    - {type: parallel, nodes: [{type: agent, agentId: a}, {type: agent, agentId: b}]}\n"
     )
 
-    found = rehearsed(flow(nodes, roles))
-
-    assert found == Rehearsal(
+    assert rehearsed(flow(nodes, roles)) == Rehearsal(
         ("a", "b"), "its branches disagree about x; say with `merge` which one counts", "0/0"
     )
 
@@ -88,9 +86,7 @@ def test_branches_that_disagree_are_found() -> None:
 def test_graph_without_a_way_is_found() -> None:
     text = spoiled("        - to: $END\n", '        - {to: $END, condition: meta.ok = "never"}\n')
 
-    found = rehearsed(text)
-
-    assert found.problem == "after checker: no transition from checker holds"
+    assert rehearsed(text).problem == "after checker: no transition from checker holds"
 
 
 TEXT = {"type": "string"}

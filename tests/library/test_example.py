@@ -7,8 +7,6 @@ from pathlib import Path
 
 import uwf_git
 
-EXAMPLE = Path(__file__).with_name("example.py")
-
 SAID = """\
 1 writer {"line": "one two three four five"}
 2 editor {"short": false}
@@ -28,7 +26,7 @@ thread-not-active
 
 
 def test_example_says_what_it_promises(tmp_path: Path) -> None:
-    command = [sys.executable, str(EXAMPLE), "store.git"]
+    command = [sys.executable, str(Path(__file__).with_name("example.py")), "store.git"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, SAID, "")

@@ -215,7 +215,7 @@ def test_damaged_step_stops_a_function_that_reads_it(store: str) -> None:
 
     looked: list[Any] = []
     looked_at = slice(0, None)
-    task = TaskRuntime(store, players={"writer": look, "checker": check}).start(DEMO, "Do it.")
+    task = begin_players(store, look)
     task.run(max_steps=2)
     damage_blob(store, b'"Do it. (1)"')
 

@@ -20,9 +20,8 @@ from uwf_git.store.store import NotAStore, open_store
 
 def test_run_has_the_reason_why_it_stopped(task: TaskHandle) -> None:
     steps: list[TaskStep] = []
-    run = task.run(on_step=steps.append)
 
-    assert run == TaskRun(
+    assert task.run(on_step=steps.append) == TaskRun(
         task_id=task.task_id,
         status="completed",
         stopped="end",
@@ -110,9 +109,7 @@ def together(*works: Callable[[], object]) -> list[BaseException]:
 def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
     tasks = [runtime.start(DEMO, f"{number}.") for number in range(8)]
 
-    raised = together(*(task.run for task in tasks))
-
-    assert raised == []
+    assert together(*(task.run for task in tasks)) == []
     assert [task.status for task in tasks] == ["completed"] * 8
     assert {task.query().depth for task in tasks} == {4}
 

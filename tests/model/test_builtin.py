@@ -174,8 +174,7 @@ def test_two_schemas_that_lead_to_each_other_cost_no_more_at_every_level() -> No
 )
 def test_a_schema_that_says_it_of_every_place_finds_every_name(payload: Any) -> None:
     everywhere = {**REF, "items": {"$ref": "#"}, "additionalProperties": {"$ref": "#"}}
-    found = collect_references(everywhere, payload)
-    assert found == list(dict.fromkeys(names_in(payload)))
+    assert collect_references(everywhere, payload) == list(dict.fromkeys(names_in(payload)))
 
 
 def names_in(value: Any) -> list[str]:

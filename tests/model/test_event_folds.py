@@ -39,7 +39,6 @@ RECORD = TransitionRecord(THREAD, "step", "ready", WORKFLOW, 2, WORKFLOW, "demo"
 
 roles = st.sampled_from(["developer", "tester"])
 states = st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 9), max_size=2)
-steps = st.lists(st.tuples(roles, states, st.none() | st.integers(0, 9)), max_size=8)
 
 
 def at(state: ThreadState, status: Status = "ready") -> Standing:
@@ -187,7 +186,7 @@ def test_thread_begins_with_what_its_start_and_workflow_say() -> None:
         begin_state(start._replace(payload={**payload, "workflow": {}}), None)
 
 
-@given(steps)
+@given(st.lists(st.tuples(roles, states, st.none() | st.integers(0, 9)), max_size=8))
 def test_folding_the_events_gives_what_stepping_gave(
     taken: list[tuple[str, dict[str, Any], int | None]],
 ) -> None:

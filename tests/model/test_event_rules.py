@@ -56,8 +56,7 @@ def test_groups_of_events_are_read_from_the_table() -> None:
     assert {"pause", "resume", "retry", "patch", "amend"} == CONTROLS
     assert {event_of(action) for action in get_args(Action)} == SIGNALLED
     assert all(carries(event, "cause") for event in SIGNALLED)
-    after_end = {event for event in RULES for status in ENDED if may_follow(event, status)}
-    assert after_end == {"fork"}
+    assert {event for event in RULES for status in ENDED if may_follow(event, status)} == {"fork"}
 
 
 def test_event_without_a_fold_follows_no_commit() -> None:

@@ -55,9 +55,7 @@ def test_limit_that_leaves_room_is_not(limits: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("usage", [{}, {"inputTokens": "many", "costUsd": True}, {"turns": 9}])
 def test_invalid_number_counts_for_nothing(usage: dict[str, Any]) -> None:
-    present = limited(maxTokens=1, maxCost=0.01)._replace(usage=usage)
-
-    assert find_spent(present) is None
+    assert find_spent(limited(maxTokens=1, maxCost=0.01)._replace(usage=usage)) is None
     assert count_tokens(usage) == 0
 
 

@@ -213,8 +213,7 @@ def test_name_without_a_problem_is_one_legal_file_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["solve-issue", "v1.2", "résumé", "工作流", "_", "a.b-c_d"])
 def test_git_takes_the_name_for_a_ref(name: str) -> None:
-    ref = f"refs/workflows/{name}"
-    ran = subprocess.run(["git", "check-ref-format", ref], check=False)
+    ran = subprocess.run(["git", "check-ref-format", f"refs/workflows/{name}"], check=False)
     assert ran.returncode == 0
 
 

@@ -148,5 +148,4 @@ def test_nodes_are_named_and_encoded_as_json_cas_does() -> None:
         assert typed_hash(None, vector["payload"]) == vector["hash"], vector["label"]
         assert encode(vector["payload"]).hex() == vector.get("cbor", mock.ANY), vector["label"]
     for vector in VECTORS["typed"]:
-        name = typed_hash(vector["type"], vector["payload"])
-        assert name == vector["hash"], vector["label"]
+        assert typed_hash(vector["type"], vector["payload"]) == vector["hash"], vector["label"]

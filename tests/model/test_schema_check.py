@@ -162,10 +162,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({}, optional=optional)
 
 
-SCHEMAS = st.recursive(st.booleans() | schemas(st.booleans()), schemas, max_leaves=4)
-
-
-@given(SCHEMAS, VALUES)
+@given(st.recursive(st.booleans() | schemas(st.booleans()), schemas, max_leaves=4), VALUES)
 def test_a_yes_is_jsonschemas_yes(schema: Any, value: Any) -> None:
     assert not check_schema(schema)
     if is_plainly_valid(schema, value):

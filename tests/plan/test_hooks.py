@@ -80,12 +80,11 @@ VALUES = st.recursive(
 EVENTS = st.sampled_from(["Stop", "SessionEnd", "PreToolUse"])
 # Of hooks that were empty before nobody knows later that they were there.
 ENTRIES = st.lists(st.just(FOREIGN) | VALUES, min_size=1, max_size=2)
-HOOKS = st.dictionaries(EVENTS, ENTRIES, min_size=1, max_size=3)
 
 
 @given(
     st.dictionaries(st.text(min_size=1, max_size=3), VALUES, max_size=3),
-    st.none() | HOOKS,
+    st.none() | st.dictionaries(EVENTS, ENTRIES, min_size=1, max_size=3),
     st.sampled_from([2, 4, "\t"]),
     st.sampled_from(["", "\n", "\r\n"]),
 )
@@ -108,9 +107,8 @@ def test_what_is_put_in_comes_out_again(
 
 def test_key_of_the_user_stays() -> None:
     """Cursor's own file has a version, claude's could have any."""
-    text = '{"version": 7}'
 
-    assert json.loads(remove_hooks(add_hooks(text, SETTINGS), {})) == {"version": 7}
+    assert json.loads(remove_hooks(add_hooks('{"version": 7}', SETTINGS), {})) == {"version": 7}
 
 
 def test_older_hook_of_ours_is_replaced() -> None:

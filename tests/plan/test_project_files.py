@@ -46,8 +46,7 @@ def problems(project: Path) -> list[str]:
 
 
 def test_plans_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    folder = plans(tmp_path, p010_b="x", p002_z="x", p1000_last="x", p000_setup="x")
-    put(folder, "001-实现 全部.md")
+    put(plans(tmp_path, p010_b="x", p002_z="x", p1000_last="x", p000_setup="x"), "001-实现 全部.md")
 
     found = find_plans(str(tmp_path)).plans
 

@@ -79,5 +79,4 @@ def ask_git(git: Git, store: Store, oid: Oid) -> tuple[str, str, str]:
 def in_letters(verdict: Verdict) -> tuple[str, str, str]:
     """Return a verdict as git would write it."""
     letters = {"good": "G", "bad": "B", "untrusted": "U", "unsigned": "N"}
-    letter = letters.get(verdict.status, verdict.status)
-    return letter, verdict.signer or "", verdict.key or ""
+    return letters.get(verdict.status, verdict.status), verdict.signer or "", verdict.key or ""

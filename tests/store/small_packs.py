@@ -56,8 +56,7 @@ def write_blobs(store: Store, count: int, *, each: int = 1) -> list[Blob]:
 
 def unpacked_in(store: Store) -> int:
     """Count the objects that steps wrote and nobody has packed since, kept ones left out."""
-    packs = list_own_packs(pack_folder(store))
-    return sum(pack.objects for pack in packs)
+    return sum(pack.objects for pack in list_own_packs(pack_folder(store)))
 
 
 # git's own gc, run as a store runs it.
@@ -69,8 +68,7 @@ def gc(store: Store, *, auto: bool = False, environ: dict[str, str] | None = Non
 
 def loose(store: Store) -> list[str]:
     """List the loose objects of a store."""
-    files = Path(store.path, "objects").glob("??/*")
-    return [path.parent.name + path.name for path in files]
+    return [path.parent.name + path.name for path in Path(store.path, "objects").glob("??/*")]
 
 
 # Contents of a lock file that name no holder.

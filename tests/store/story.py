@@ -68,8 +68,7 @@ class Story:
         start = build_node(START, payload, timestamp=now)
         begun = begin_thread(self.thread, start, WORKFLOW.payload["name"], initial_state=None)
         words = describe_start(start.payload["prompt"])
-        nodes = (start, WORKFLOW, *CLOSURE, AGENT)
-        transition = NewCommit(begun.record, words, begun.state, nodes)
+        transition = NewCommit(begun.record, words, begun.state, (start, WORKFLOW, *CLOSURE, AGENT))
         return create_head(
             self.store, self.thread, record_start(self.store, transition, signed(now))
         )

@@ -91,8 +91,7 @@ def test_refs_are_created_moved_and_deleted_only_from_what_was_seen(
 
 def test_every_commit_holds_the_closure_of_its_thread(backend: Backend, clock: Clock) -> None:
     story = tell_small_story(backend.store, clock)
-    store = backend.settle()
-    for snapshot in walk_history(store, story.head.commit):
+    for snapshot in walk_history(backend.settle(), story.head.commit):
         for node in (WORKFLOW, *CLOSURE, AGENT):
             assert snapshot.get_node(node.hash) == node
 

@@ -49,8 +49,7 @@ def read_all(store: Store, thread: ThreadId) -> list[Any]:
 
 def reached(store: Store, head: Oid) -> Iterator[ObjectID]:
     """Return every object that the commit *head* needs, its parents' trees aside."""
-    commit = read_commit(store.objects, head)
-    waiting = [commit.tree]
+    waiting = [read_commit(store.objects, head).tree]
     yield ObjectID(head.encode())
     while waiting:
         oid = waiting.pop()
@@ -183,8 +182,7 @@ def test_invalid_start_json_names_its_commit(
 
 
 def test_start_json_of_another_type_is_damage(store: Store, clock: Callable[[], int]) -> None:
-    content = encode_node(WORKFLOW)[1]
-    snapshot = rewritten(Story(store, clock), with_file("start.json", content))
+    snapshot = rewritten(Story(store, clock), with_file("start.json", encode_node(WORKFLOW)[1]))
     with refuses("damaged-commit", match=r"start\.json that is not a StartNode"):
         snapshot.get_start()
 
@@ -246,8 +244,7 @@ def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: st
         "agent": reference(text.hash),
         "prev": {"$ref": target},
     }
-    step = build_node(STEP, payload, timestamp=0)
-    snapshot = grown(story, step, text)
+    snapshot = grown(story, build_node(STEP, payload, timestamp=0), text)
     with refuses(MissingNode, "damaged-commit", match=target):
         list(snapshot.walk_chain())
 
@@ -288,8 +285,7 @@ def test_a_thread_whose_ref_is_broken_does_not_hide_the_others(
 ) -> None:
     broken, whole = Story(store, clock), Story(store, clock, OTHER)
     whole.step()
-    name = f"{store.path}/{ACTIVE}{THREAD}"
-    Path(name).write_bytes(content)
+    Path(f"{store.path}/{ACTIVE}{THREAD}").write_bytes(content)
     assert list_threads(store, archived=False) == [OTHER, THREAD]
     with refuses(BadRef, "damaged-commit"):
         read_snapshot(store, get_head(store, THREAD).commit)

@@ -235,8 +235,7 @@ def test_change_is_seen(tmp_path: Path, change: str) -> None:
         if change == "link":
             path.symlink_to(other)
 
-    expected = {"mode": "one", "remove": ""}.get(change, "two")
-    assert memory.read(str(path), read) == expected
+    assert memory.read(str(path), read) == {"mode": "one", "remove": ""}.get(change, "two")
     assert read.count == 2
 
 

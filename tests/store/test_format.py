@@ -85,8 +85,7 @@ def test_each_field_of_a_node_has_a_row_that_says_whether_it_may_be_absent(title
     )
     assert found
     first_cells = "".join(line.split("|")[1] for line in found[1].splitlines()[1:])
-    told = dict(re.findall(r"`(\w+)`(\??)", first_cells))
-    assert told == {
+    assert dict(re.findall(r"`(\w+)`(\??)", first_cells)) == {
         name: "" if name in schema["required"] else "?" for name in schema["properties"]
     }
 

@@ -151,8 +151,7 @@ def test_refs_that_cannot_be_listed_are_an_error(store: Store) -> None:
 def test_processes_that_catch_up_or_spoil_it_at_once_all_find_their_nodes(
     store: Store, clock: Callable[[], int]
 ) -> None:
-    stories = tell(store, clock, "0123456789")
-    heads = [story.snapshot.get_head_node().hash for story in stories]
+    heads = [story.snapshot.get_head_node().hash for story in tell(store, clock, "0123456789")]
 
     def read_run_state(number: int) -> list[bool]:
         found = []

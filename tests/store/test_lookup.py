@@ -82,8 +82,7 @@ def test_ref_whose_folder_is_gone_hides_nothing_and_holds_nothing() -> None:
     store = fresh_store()
     name = add_unchecked(store, TEXT, "hello")
     hand_over(store, OTHER)
-    oid = write_commit_of_nothing(store)
-    assert store.refs.create(THREAD, oid)
+    assert store.refs.create(THREAD, write_commit_of_nothing(store))
     lookup = NodeLookup(store)
 
     assert lookup.get(name).payload == "hello"

@@ -93,8 +93,7 @@ def test_a_damaged_node_is_not_taken_for_the_same() -> None:
     objects = MemoryObjectStore()
     place = a_tree(**{f"{ANY.hash[2:]}_json": (FILE_MODE, stored(objects, Blob.from_string(b"{")))})
     inner = a_tree(**{ANY.hash[1]: (TREE_MODE, stored(objects, place))})
-    outer = a_tree(**{ANY.hash[0]: (TREE_MODE, stored(objects, inner))})
-    folder = stored(objects, outer)
+    folder = stored(objects, a_tree(**{ANY.hash[0]: (TREE_MODE, stored(objects, inner))}))
     with pytest.raises(DamagedNode, match=ANY.hash):
         add_nodes(objects, folder, [ANY])
     with pytest.raises(DamagedNode, match=ANY.hash):
@@ -225,9 +224,8 @@ def test_a_base_saves_work_and_changes_nothing(base: list[int], parts: list[list
         grown(objects, *before, *(text(str(n), timestamp=n + place) for n in part))
         for place, part in enumerate(parts)
     ]
-    common = grown(objects, *before)
 
-    with_base = unite_nodes(objects, folders, common)
+    with_base = unite_nodes(objects, folders, grown(objects, *before))
 
     assert with_base.nodes == unite_nodes(objects, folders).nodes
 

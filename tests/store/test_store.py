@@ -39,8 +39,7 @@ ONE = Oid("1" * 40)
 
 def test_a_new_store_is_an_empty_bare_repository(tmp_path: Path, git: Git) -> None:
     path = tmp_path / "new" / "store.git"
-    store = create_store(str(path))
-    assert store.path == str(path)
+    assert create_store(str(path)).path == str(path)
     assert git("rev-parse", "--is-bare-repository", cwd=path) == "true\n"
     assert git("for-each-ref", cwd=path) == ""
     assert git("fsck", "--strict", cwd=path) == ""
@@ -140,8 +139,7 @@ def test_a_broken_head_is_refused_as_git_refuses_it(content: str, git: Git) -> N
         git("--git-dir", store.path, "rev-parse", cwd=Path(store.path))
     with refuses("broken-head", match="HEAD names no branch", status=5) as caught:
         open_store(store.path)
-    command = (caught.value.hint or "").partition(": ")[2]
-    subprocess.run(["sh", "-c", command], check=True)
+    subprocess.run(["sh", "-c", (caught.value.hint or "").partition(": ")[2]], check=True)
     assert open_store(store.path).path == store.path
 
 
@@ -548,5 +546,4 @@ def test_files_lie_in_the_state_home_else_in_that_of_the_account() -> None:
         ({}, f"{mine}/.local/state"),
         ({"HOME": "relative"}, f"{mine}/.local/state"),
     ]:
-        found = str(find_user_file("/s.git", environ, "trust"))
-        assert found.startswith(f"{state}/uwf/stores/")
+        assert str(find_user_file("/s.git", environ, "trust")).startswith(f"{state}/uwf/stores/")

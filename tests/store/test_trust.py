@@ -291,8 +291,7 @@ def test_file_above_the_directory_is_the_one_that_is_meant(store: Store, tmp_pat
 def test_what_is_allowed_no_more_is_not_trusted_by_anybody(store: Store) -> None:
     other = {"command": "other"}
     trust_agents(store, [AGENT_CONFIG, other], None)
-    gone = untrust_agents(store, agents=[AGENT_CONFIG])
-    assert [each.agent for each in gone] == [AGENT_CONFIG]
+    assert [each.agent for each in untrust_agents(store, agents=[AGENT_CONFIG])] == [AGENT_CONFIG]
     for each in (store, reopened(store)):
         assert not is_trusted(each, AGENT_CONFIG, None)
         assert is_trusted(each, other, None)

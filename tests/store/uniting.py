@@ -73,8 +73,7 @@ def write(path: str, number: int, *, held_back: bool) -> None:
         if held_back:
             time.sleep(0.03)
         to = Oid(objects[-1].id.decode())
-        moved = store.refs.advance(name, seen=seen, to=to) if seen else store.refs.create(name, to)
-        assert moved
+        assert store.refs.advance(name, seen=seen, to=to) if seen else store.refs.create(name, to)
         assert new.keep is not None
         new.keep.release()
         os.write(told, f"{to}\n".encode())
@@ -180,8 +179,7 @@ def check_whole(store: Store, git: Git) -> None:
     """Check that everything told of is there, and all that the refs reach."""
     told = told_in(store.path)
     assert told
-    there = git("rev-list", "--all", cwd=Path(store.path)).split()
-    assert set(told) - set(there) == set()
+    assert set(told) - set(git("rev-list", "--all", cwd=Path(store.path)).split()) == set()
     assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
 
 

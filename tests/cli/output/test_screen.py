@@ -80,8 +80,7 @@ Lines = Callable[..., list[str]]
 @pytest.fixture
 def lines(session: Session, tmp_path: Path) -> Lines:
     """Return the lines of events, each a change of EVENT, as a person sees them."""
-    environ = {"COLUMNS": "80"}
-    there = session._replace(output_format="text", stdout_is_tty=True, environ=environ)
+    there = session._replace(output_format="text", stdout_is_tty=True, environ={"COLUMNS": "80"})
     events = EventLines(there, Screen(80), create_store(str(tmp_path / "store.git")))
 
     def add(*changes: dict[str, Any]) -> list[str]:
@@ -121,16 +120,12 @@ FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")}
 VALUES = st.recursive(FINITE, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner))
 
 
-def reads_back_as(value: Any) -> Any:
-    # Two adjacent halves of a surrogate pair become one character in any JSON.
-    return json.loads(json.dumps(value))
-
-
 @given(value=VALUES, pretty=st.booleans(), ascii_only=st.booleans())
 def test_every_value_reads_back(value: Any, *, pretty: bool, ascii_only: bool) -> None:
     text = render_json(value, pretty=pretty, ascii_only=ascii_only)
 
-    assert json.loads(text) == reads_back_as(value)
+    # Two adjacent halves of a surrogate pair become one character in any JSON.
+    assert json.loads(text) == json.loads(json.dumps(value))
     assert text.encode("ascii" if ascii_only else "utf-8").strip()
     assert text.endswith("\n")
     assert pretty or text.count("\n") == 1
@@ -201,9 +196,6 @@ def test_duration_is_told_in_its_largest_unit(seconds: int, told: str) -> None:
     assert tell_seconds(seconds) == told
 
 
-DOCUMENT = {"name": "é\x1b", "tags": ["a", "b"]}
-
-
 @pytest.mark.parametrize(
     ("form", "printed"),
     [
@@ -215,7 +207,7 @@ DOCUMENT = {"name": "é\x1b", "tags": ["a", "b"]}
 def test_document_is_printed_in_the_format_of_the_session(
     form: Format, printed: str, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    emit(session._replace(output_format=form), DOCUMENT)
+    emit(session._replace(output_format=form), {"name": "é\x1b", "tags": ["a", "b"]})
 
     assert capsys.readouterr() == (printed, "")
 

@@ -12,6 +12,7 @@ from cli.program import Ran
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
+from ulid import ULID
 
 from uwf_git.cli.session import (
     STDERR,
@@ -32,7 +33,6 @@ from uwf_git.cli.session import (
     write_stderr,
     write_stdout,
 )
-from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
 
@@ -80,9 +80,8 @@ def test_setting_of_the_user_counts_where_there_is_no_store(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     (tmp_path / ".gitconfig").write_text("[uwf]\n\tformat = json\n")
-    session = read_session({"HOME": str(tmp_path)})
 
-    assert session.with_configured_format().output_format == "json"
+    assert read_session({"HOME": str(tmp_path)}).with_configured_format().output_format == "json"
 
 
 def test_format_that_does_not_exist_is_refused(
@@ -103,14 +102,6 @@ def test_empty_variables_count_as_unset() -> None:
     assert session.now_ms() > 1_700_000_000_000
 
 
-def born_ms(thread: ThreadId) -> int:
-    symbols = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-    time_ms = 0
-    for symbol in thread[:10]:
-        time_ms = time_ms * 32 + symbols.index(symbol)
-    return time_ms
-
-
 def test_pinned_clock_counts_seconds_and_pinned_ids_count() -> None:
     sessions = [read_session({"UWF_TEST_NOW": "1760000000000"}) for _ in range(2)]
 
@@ -122,7 +113,7 @@ def test_pinned_clock_counts_seconds_and_pinned_ids_count() -> None:
         ]
         ids = [session.new_thread_id() for _ in range(2)]
         assert ids == ["01K742SG000000000000000001", "01K742SG000000000000000002"]
-        assert born_ms(ids[0]) == 1_760_000_000_000
+        assert ULID.from_str(ids[0]).milliseconds == 1_760_000_000_000
 
 
 @pytest.mark.parametrize("text", ["noon", "-1", "1.5", "1" * 5000, str(2**48), "²"])

@@ -116,9 +116,7 @@ def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> Non
     ],
 )
 def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, uwf: Uwf) -> None:
-    thread = waiting(uwf)
-
-    ran = uwf("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
+    ran = uwf("thread", "answer", waiting(uwf), "--file", uwf.file(text, name="answer.md"))
     ran.refused(1, told)
     assert "agent" not in ran.err
 

@@ -55,8 +55,7 @@ def screen(uwf: Uwf, *words: str, columns: int = 80, **replaced: Any) -> Ran:
 
 def test_nothing_to_list_is_said(uwf: Uwf) -> None:
     nothing = uwf("thread", "list", "--format", "text")
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
+    uwf.json("thread", "kill", uwf.begun())
     ended = uwf("thread", "list", "--format", "text")
     other = uwf("thread", "list", "--all", "--status", "waiting", "--format", "text")
 
@@ -71,8 +70,7 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
 def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:
     uwf.begun()
     here = {**uwf.session.environ, "COLUMNS": "80", "TERM": "xterm"}
-    thread = uwf.begun("human")
-    uwf.json("thread", "step", thread)
+    uwf.json("thread", "step", uwf.begun("human"))
 
     def shown(**environ: str) -> str:
         return screen(uwf, "thread", "list", environ=here | environ).out

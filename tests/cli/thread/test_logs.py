@@ -27,9 +27,7 @@ def test_no_terminal_obeys_what_is_logged(uwf: Uwf) -> None:
     thread = uwf.begun()
     logged(uwf, thread, "\x1b[1;31mred\x1b[0m\t\\t\x1b]0;x\x07\u202e\n10%\r20%\r")
 
-    told = uwf("thread", "logs", thread).out
-
-    assert told == "red\t\\t\\x1b]0;x\\x07\\u202e\n10%\n20%\n"
+    assert uwf("thread", "logs", thread).out == "red\t\\t\\x1b]0;x\\x07\\u202e\n10%\n20%\n"
 
 
 def test_keys_of_the_callers_environment_are_masked(uwf: Uwf) -> None:
@@ -37,9 +35,7 @@ def test_keys_of_the_callers_environment_are_masked(uwf: Uwf) -> None:
     logged(uwf, thread, "curl -H correct-horse-battery-1 ghp_0123456789abcdefABCDEF0123\n")
     environ = {**uwf.session.environ, "MY_API_KEY": "correct-horse-battery-1"}
 
-    told = uwf("thread", "logs", thread, environ=environ).out
-
-    assert told == "curl -H [masked] [masked]\n"
+    assert uwf("thread", "logs", thread, environ=environ).out == "curl -H [masked] [masked]\n"
 
 
 def test_follow_ends_when_no_process_is_at_work_and_says_so(uwf: Uwf) -> None:
@@ -72,13 +68,12 @@ def test_role_can_be_named(uwf: Uwf) -> None:
 def test_context_has_the_agents_own_role(uwf: Uwf) -> None:
     thread = uwf.begun()
     within = {**uwf.session.environ, "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
-    elsewhere = {**within, "UWF_THREAD_ID": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
 
     def role(environ: dict[str, str], named: str = thread) -> str:
         return str(uwf.json("thread", "context", named, environ=environ)["role"]["name"])
 
     assert {role(within, each) for each in (thread, thread.lower(), "@")} == {"checker"}
-    assert role(elsewhere) == "writer"
+    assert role({**within, "UWF_THREAD_ID": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}) == "writer"
 
 
 def test_only_the_last_steps_are_printed(uwf: Uwf) -> None:
@@ -157,8 +152,7 @@ def test_a_patch_that_is_redirected_can_be_applied(
     made = (place / "bytes").read_bytes()
     (place / "bytes").unlink()
     (place / "log").write_text("begun\n")
-    patch = uwf("thread", "files", thread, "--patch").out
-    (place / "patch").write_text(patch)
+    (place / "patch").write_text(uwf("thread", "files", thread, "--patch").out)
     git("apply", "patch", cwd=place)
     assert (place / "bytes").read_bytes() == made
     assert (place / "log").read_text() == "begun\nline\n"

@@ -59,7 +59,6 @@ def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
         "waiting": {"role": "writer", "since": 0},
     }
     running = {"role": "writer", "agent": "uwf-mock", "pid": 7, "since": 1000, "driven": True}
-    idle = {"role": None, "agent": None, "pid": None, "since": None, "driven": True}
 
     assert describe_status(document) == "paused, and was waiting, after 2 failed tries"
     document |= {"status": "waiting", "pausedFrom": None, "failures": 1}
@@ -71,7 +70,7 @@ def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
     assert describe_status(document) == (
         "running; at work: writer (uwf-mock), process 7, since 1970-01-01 00:00:01 UTC"
     )
-    document["running"] = idle
+    document["running"] = {"role": None, "agent": None, "pid": None, "since": None, "driven": True}
     assert describe_status(document) == "running; at work: the driver"
 
 
@@ -142,9 +141,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_branches_stand_in_the_order_of_their_numbers(terminal: Terminal, capsys: Captured) -> None:
     at_work = AtWork(is_live=True)
-    names = ("10 tester", "2.1 reader", "2 writer", "0 editor")
     with ExitStack() as stack:
-        for name in names:
+        for name in ("10 tester", "2.1 reader", "2 writer", "0 editor"):
             line = at_work.shown(ThreadId(name), name, partial("{} works".format, name))
             stack.enter_context(line)
         terminal.write(capsys.readouterr().err)

@@ -61,9 +61,8 @@ def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:
 
     shown = uwf("workflow", "show", "demo")
     started = uwf("thread", "start", "demo", "-p", "x", "--agent", uwf.agent())
-    run = uwf("run", "demo", "-p", "x", "--agent", uwf.agent())
 
-    for ran in (shown, started, run):
+    for ran in (shown, started, uwf("run", "demo", "-p", "x", "--agent", uwf.agent())):
         assert ran.status == 0
         assert ran.err.splitlines()[0] == told
     (row,) = uwf.json("workflow", "list")
@@ -77,8 +76,7 @@ def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
     assert uwf("workflow", "show", "demo").err == f"note: workflow demo is the file {path}\n"
     assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
     uwf("run", "demo", "-p", "x").refused(1, "would run a command that is not trusted here: theirs")
-    trusted = uwf.json("agent", "trust", "--workflow", "demo")
-    assert trusted == {"trusted": [{"command": "theirs"}]}
+    assert uwf.json("agent", "trust", "--workflow", "demo") == {"trusted": [{"command": "theirs"}]}
 
 
 def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None:

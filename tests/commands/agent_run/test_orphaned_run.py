@@ -19,6 +19,7 @@ from commands.at_work import (
     begin,
     pids,
     wait_for,
+    wait_until,
 )
 from commands.turns import branches
 from commands.world import DEMO, World
@@ -51,6 +52,12 @@ def left_alone(world: World, script: str, *, timeout_s: float | None = None) -> 
     return at
 
 
+def let_begin_earlier(world: World, thread: ThreadId) -> None:
+    """Have the agent of *thread* begun 2000 s ago."""
+    (pid,) = Path(world.store.local_path("run", thread)).glob("*/pid")
+    os.utime(pid, (time.time() - 2000,) * 2)
+
+
 def failed(at: AtWork) -> str:
     """Take the step, which fails; return the kind of its failure."""
     failed = at.world.fail(at.thread, agent_player(None))
@@ -72,13 +79,11 @@ name: one
 root: {type: parallel, nodes: [{type: agent, agentId: worker}]}
 config: {maxExecutionTime: 60000}
 """
-    program = world.program(f"{SAY_PID}{BEGUN}{HANG}")
-    thread = world.begun(flow, program)
+    thread = world.begun(flow, world.program(f"{SAY_PID}{BEGUN}{HANG}"))
     world.step(thread)
     at_work(world, thread).lose_engine()
     (branch,) = branches(world, thread)
-    (pid,) = Path(world.store.local_path("run", branch)).glob("*/pid")
-    os.utime(pid, (time.time() - 2000,) * 2)
+    let_begin_earlier(world, branch)
 
     with pytest.raises(TurnFailed, match="execution time that the thread had left"):
         world.step(branch, agent_player(None))
@@ -97,18 +102,14 @@ def test_another_agent_may_be_named_meanwhile_for_another_role(world: World) -> 
 
 def test_time_counts_from_the_beginning_of_the_agent(world: World) -> None:
     at = left_alone(world, f"{BEGUN}{HANG}", timeout_s=1000)
-    (pid,) = Path(world.store.local_path("run", at.thread)).glob("*/pid")
-    began_s = time.time() - 2000
-    os.utime(pid, (began_s, began_s))
+    let_begin_earlier(world, at.thread)
 
     assert failed(at) == "timed-out"
 
 
 def test_time_of_its_step_is_told_from_the_beginning_of_the_agent(world: World) -> None:
     at = left_alone(world, f"{BEGUN}{UNTIL_GO}{RESULT}")
-    (pid,) = Path(world.store.local_path("run", at.thread)).glob("*/pid")
-    began_s = time.time() - 2000
-    os.utime(pid, (began_s, began_s))
+    let_begin_earlier(world, at.thread)
     (world.place / "go").touch()
 
     engine = world.process("thread", "run", at.thread, "--until", "writer")
@@ -171,10 +172,7 @@ def killed_with_a_daemon(world: World, thread: ThreadId) -> AtWork:
     at = at_work(world, thread)
     at.lose_engine()
     end_group(at)
-    deadline = time.monotonic() + LONGEST_S
-    while find_running(world.store, thread) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: find_running(world.store, thread) is None, "it runs on")
     return at
 
 
@@ -243,8 +241,7 @@ LEAVES = """echo '{"text": "left"}' >report.json\n"""
 
 def test_program_that_had_told_of_its_stop_is_ended_by_the_next_driver(world: World) -> None:
     told = """echo '{"type": "stop-notice"}' >>"$UWF_TRACE"\n"""
-    workflow = world.put(REPORTING).workflow
-    at = begin(world, f"{told}{LEAVES}{BEGUN}{HANG}", workflow=workflow)
+    at = begin(world, f"{told}{LEAVES}{BEGUN}{HANG}", workflow=world.put(REPORTING).workflow)
     at.lose_engine()
 
     with StopWatch(DEFAULTS._replace(stop_grace_ms=100), port=0) as watch:
@@ -256,12 +253,10 @@ def test_program_that_had_told_of_its_stop_is_ended_by_the_next_driver(world: Wo
 
 
 def test_program_that_was_being_ended_is_ended_by_any_engine(world: World) -> None:
-    workflow = world.put(REPORTING).workflow
-    at = begin(world, f"{LEAVES}{BEGUN}{HANG}", workflow=workflow)
+    at = begin(world, f"{LEAVES}{BEGUN}{HANG}", workflow=world.put(REPORTING).workflow)
     at.lose_engine()
-    get_run_dir(world.store, at.thread, at.snapshot().commit.oid).write(
-        "report", '{"text": "kept"}'
-    )
+    run_dir = get_run_dir(world.store, at.thread, at.snapshot().commit.oid)
+    run_dir.write("report", '{"text": "kept"}')
 
     world.step(at.thread, agent_player(None))
 

@@ -88,13 +88,8 @@ def test_failure_names_what_was_wrong(script: str, kind: str, said: str, world: 
 
 
 def test_argv_follows_the_protocol(world: World) -> None:
-    program = world.program(
-        """
-        env | grep ^UWF_ >seen; echo "$#" "$1" >>seen; pwd >>seen; wc -c <&0 >>seen
-        """
-        + ANSWER
-    )
-    thread = world.start(program, workflow=world.put().workflow)
+    script = 'env | grep ^UWF_ >seen; echo "$#" "$1" >>seen; pwd >>seen; wc -c <&0 >>seen\n'
+    thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
     record = world.snapshot(thread).record
 
     step(world, thread)
@@ -244,16 +239,10 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
 
 
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:
-    program = world.program(
-        """
-        uwf workflow put other.yaml >/dev/null && uwf thread context "$UWF_THREAD_ID" >context
-        """
-        + ANSWER
-    )
+    puts = "uwf workflow put other.yaml >/dev/null"
+    script = f'{puts} && uwf thread context "$UWF_THREAD_ID" >context\n{ANSWER}'
     (world.place / "other.yaml").write_text(DEMO.replace("name: demo", "name: other"))
-    thread = world.start(program, workflow=world.put().workflow)
-
-    step(world, thread)
+    step(world, world.start(world.program(script), workflow=world.put().workflow))
 
     context = json.loads((world.place / "context").read_text())
     assert (context["role"]["name"], context["depth"]) == ("writer", 0)
@@ -270,13 +259,10 @@ def test_store_in_memory_runs_agents_too(clock: Any, thread_ids: Any, world: Wor
 
 
 # An agent that says that it began, and goes on when the file `go` is there.
-SLOW = (
-    """
-echo began >>ran
+SLOW = f"""
+echo $$ >>ran
 until [ -e go ]; do sleep 0.02; done
-"""
-    + ANSWER
-)
+{ANSWER}"""
 
 
 @pytest.fixture
@@ -554,9 +540,7 @@ def test_four_threads_at_once_all_come_to_their_end(world: World) -> None:
     assert len({each["thread"] for each in ended}) == 4
 
 
-def test_engine_killed_after_the_commit_leaves_nothing_to_do_after_a_pause(
-    world: World,
-) -> None:
+def test_engine_killed_after_the_commit_leaves_nothing_to_do_after_a_pause(world: World) -> None:
     """The step is recorded on top of the pause, so that its commit is not the run's own child."""
     thread = world.start(world.program(ANSWER), workflow=world.put().workflow)
     runs_of, saved = Path(world.store.local_path("run", thread)), world.place / "saved"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from commands.agent_run.test_play_agent import kill_engine, slow
 from commands.at_work import BEGUN, HANG, begin, pids, wait_for, wait_until
 from commands.turns import begin_turn, count_reads
 from commands.world import World
@@ -39,6 +40,8 @@ from uwf_git.store.threads.local_files import (
     lock_thread,
     may_be_active,
 )
+
+__all__ = ["slow"]
 
 OTHER = Oid("5" * 40)
 
@@ -135,9 +138,7 @@ MIB = 1024 * 1024
 def test_prompt_is_cut_where_a_word_ends(tmp_path: Path, space: str) -> None:
     (tmp_path / "prompt.md").write_text("x" * (MIB - 10) + space + "my-own-secret-1")
 
-    prompt = read_step_dir(str(tmp_path)).prompt
-
-    assert prompt == "x" * (MIB - 10) + "\n[… 16 bytes left out …]\n"
+    assert read_step_dir(str(tmp_path)).prompt == "x" * (MIB - 10) + "\n[… 16 bytes left out …]\n"
 
 
 def test_trace_is_its_events_and_how_many_lines_are_none(tmp_path: Path) -> None:
@@ -220,10 +221,7 @@ def test_reported_usage_is_the_sum_of_the_turns_so_far(tmp_path: Path) -> None:
 def test_step_driver_and_run_leave_some(world: World) -> None:
     stepped, driven, left = (world.begun() for _ in range(3))
     Path(world.store.local_path("run", left)).mkdir(parents=True)
-    with (
-        lock_thread(world.store, stepped, since_ms=1),
-        lock_drive(world.store, driven, since_ms=1),
-    ):
+    with lock_thread(world.store, stepped, since_ms=1), lock_drive(world.store, driven, since_ms=1):
         assert list_possibly_active(world.store) == [left, driven, stepped]
         assert all(may_be_active(world.store, each) for each in (left, driven, stepped))
     assert list_possibly_active(world.store) == [left]
@@ -231,21 +229,7 @@ def test_step_driver_and_run_leave_some(world: World) -> None:
 
 # Running threads: processes are named while they work, and no others.
 
-# An agent that says that it began, and goes on when the file `go` is there.
-SLOW = """
-echo $$ >>ran
-until [ -e go ]; do sleep 0.02; done
-echo '{"meta": {"text": "x", "ok": true}}'
-"""
-
 NEVER_MS = 10**15
-
-
-@pytest.fixture
-def slow(world: World) -> Iterator[ThreadId]:
-    """Start a thread whose agent waits for the file `go`; end it afterwards."""
-    yield world.start(world.program(SLOW), workflow=world.put().workflow)
-    (world.place / "go").touch()
 
 
 def begin_running(world: World, thread: ThreadId) -> subprocess.Popen[bytes]:
@@ -253,12 +237,6 @@ def begin_running(world: World, thread: ThreadId) -> subprocess.Popen[bytes]:
     engine = world.process("thread", "step", thread)
     wait_for(world.place / "ran")
     return engine
-
-
-def kill(engine: subprocess.Popen[bytes]) -> None:
-    with engine:
-        engine.send_signal(signal.SIGKILL)
-        engine.communicate()
 
 
 def statuses(world: World, *wanted: str) -> list[str]:
@@ -273,8 +251,7 @@ def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: 
         running = find_running(world.store, slow)
         rows = running_rows(world.store, now_ms=NEVER_MS)
         shown = statuses(world)
-        agent = int((world.place / "ran").read_text())
-        group = os.getpgid(agent)
+        group = os.getpgid(int((world.place / "ran").read_text()))
         (world.place / "go").touch()
         engine.communicate()
 
@@ -323,11 +300,10 @@ def test_pain_19_foreground_run_shows_as_running_between_its_steps(world: World)
 
 
 def test_pain_20_reused_group_is_not_running(world: World, slow: ThreadId) -> None:
-    kill(begin_running(world, slow))
+    kill_engine(begin_running(world, slow))
     run = find_run_dir(world.store, slow)
     assert run is not None
-    group = int(Path(run.path, "pid").read_text())
-    os.killpg(group, signal.SIGKILL)
+    os.killpg(int(Path(run.path, "pid").read_text()), signal.SIGKILL)
     wait_until(lambda: find_running(world.store, slow) is None, "its agent never ended")
 
     # Somebody else's group now, and it lives.
@@ -340,7 +316,7 @@ def test_pain_20_reused_group_is_not_running(world: World, slow: ThreadId) -> No
 def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
     world: World, slow: ThreadId
 ) -> None:
-    kill(begin_running(world, slow))
+    kill_engine(begin_running(world, slow))
 
     (running,) = list_running(world.store)
     shown = statuses(world)

@@ -163,8 +163,7 @@ def test_role_that_a_workflow_plays_is_answered_by_nobody(world: World) -> None:
 
 def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World) -> None:
     thread = world.begun()
-    until = 4_000_000_000_000
-    world.fail(thread, fails("limit", left=StepFiles(reset_at=until)))
+    world.fail(thread, fails("limit", left=StepFiles(reset_at=4_000_000_000_000)))
     assert "uwf thread resume" in refused(world, thread, "waits until 2096")
 
     world.resume(thread)
@@ -334,8 +333,7 @@ def test_page_shows_the_hint_if_there_is_one() -> None:
 
 
 def test_page_of_a_long_step_says_where_the_rest_is() -> None:
-    step = DOCUMENT["steps"][-1] | {"content": "x" * 50_000}
-    page = build_page(context(steps=[step]))
+    page = build_page(context(steps=[DOCUMENT["steps"][-1] | {"content": "x" * 50_000}]))
 
     assert len(page) < 30_000
     assert "`uwf thread read` shows all of it" in page
@@ -349,8 +347,7 @@ def test_page_of_a_first_step_has_no_last_one() -> None:
 
 
 def test_editor_opens_what_was_typed_or_else_what_was_said_before() -> None:
-    typed = Answers("y", "", "", "Typed. ", ":e", "")
-    assert ask(typed).content == "Typed. Written."
+    assert ask(Answers("y", "", "", "Typed. ", ":e", "")).content == "Typed. Written."
 
     again = Answers("y", "", "", "Said. ", ".", "n", "", "", "", ":e", "y")
     assert ask(again).content == "Said. Written."

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from commands.at_work import wait_until
 from commands.turns import branches, drive, log, script
 from commands.world import Git, World, fails
 from refusing import refuses
@@ -40,8 +41,7 @@ root:
 
 def grown(world: World, **limits: Any) -> tuple[ThreadId, list[ThreadId]]:
     """Return a thread of TREE whose three leaves have begun, and these."""
-    source = TREE + (f"config: {limits}\n" if limits else "")
-    thread = world.begun(source)
+    thread = world.begun(TREE + (f"config: {limits}\n" if limits else ""))
     for _ in range(2):
         world.step(thread, script())
     for _ in range(2):
@@ -89,8 +89,7 @@ def test_a_kill_ends_the_thread_first_and_then_all_below(world: World) -> None:
 
     world.kill(thread, reason="enough")
 
-    inner = branches(world, thread)[1]
-    for each in (thread, inner, *leaves):
+    for each in (thread, branches(world, thread)[1], *leaves):
         assert log(world, each)[-1] == "kill killed"
         assert world.snapshot(each).body == "enough"
     assert world.store.refs.find(f"refs/threads/{thread}") is None
@@ -121,17 +120,15 @@ def test_a_step_of_a_branch_ends_what_a_crash_left(world: World) -> None:
     assert [world.snapshot(each).record.status for each in leaves] == ["killed"] * 3
 
 
-def at_work(world: World, threads: list[ThreadId]) -> list[int]:
-    """Wait until an agent works in each of *threads*, and return their process groups."""
-    pause = threading.Event()
-    for _ in range(500):
+def wait_for_agents(world: World, threads: list[ThreadId]) -> None:
+    """Wait until an agent works in each of *threads*."""
+
+    def have_begun() -> bool:
         runs = [run for each in threads for run in list_run_dirs(world.store, each)]
         groups = [find_group(run.path, run.alive) for run in runs]
-        found = [each for each in groups if each is not None]
-        if len(found) == len(threads):
-            return found
-        pause.wait(0.02)
-    raise AssertionError("no agents")
+        return len(groups) - groups.count(None) == len(threads)
+
+    wait_until(have_begun, "no agents")
 
 
 class Background:
@@ -159,7 +156,7 @@ def sleeping(world: World) -> tuple[ThreadId, list[ThreadId], Background]:
     for leaf in leaves:
         world.amend(leaf, agent)
     background = Background(world, thread, agent)
-    at_work(world, leaves)
+    wait_for_agents(world, leaves)
     return thread, leaves, background
 
 
@@ -265,8 +262,7 @@ OTHER = TREE.replace("agentId: last", "agentId: closer")
 
 
 def amend(world: World, thread: ThreadId, source: str) -> None:
-    workflow = world.put(source).workflow
-    world.amend(thread, workflow=workflow, default_agent="nobody")
+    world.amend(thread, workflow=world.put(source).workflow, default_agent="nobody")
 
 
 def test_a_workflow_changes_neither_while_split_nor_in_a_branch(world: World) -> None:
@@ -359,7 +355,7 @@ def test_ctrl_c_stops_every_agent_and_records_each_attempt(
     for each in (thread, *leaves):
         world.amend(each, agent)
     running = world.process("thread", verb, thread)
-    at_work(world, leaves)
+    wait_for_agents(world, leaves)
 
     running.send_signal(2)
     _, err = running.communicate(timeout=60)

@@ -80,8 +80,7 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     assert snapshot.get_head_node().hash == first.record.node
 
     assert world.step(thread, says({"ok": False}, "Not good.")).role == "checker"
-    new = world.snapshot(thread).get_head_node()
-    assert new.payload["prev"] == {"$ref": first.record.node}
+    assert world.snapshot(thread).get_head_node().payload["prev"] == {"$ref": first.record.node}
     # The old answer is still there, by its name.
     assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
     world.assert_whole()

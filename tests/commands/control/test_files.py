@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from commands.step.test_ending import edits, files_of, user_state
+from commands.step.test_ending import edits, files_of, fresh, user_state
 from commands.worktree.project import begin_project, begin_split, children, commit_all
 from commands.world import Git, World, read_thread, says
 from conftest import Draws
@@ -39,6 +39,8 @@ from uwf_git.store.threads.local_files import (
     workdirs_folder,
 )
 
+__all__ = ["fresh"]
+
 NESTED = """\
 name: nested
 description: Branches of a branch work apart.
@@ -61,19 +63,17 @@ def read_all(place: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def thread(world: World, git: Git) -> ThreadId:
+def thread(world: World, fresh: ThreadId) -> ThreadId:
     """A thread whose steps 1 and 2 changed files, and whose step 3 changed none."""
-    begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    world.step(fresh, edits(lambda place: (place / "new").write_text("one\n")))
 
     def change(place: Path) -> None:
         (place / "new").write_text("two\n")
         (place / "notes").unlink()
 
-    world.step(thread, edits(change))
-    world.step(thread, says({"text": "nothing"}))
-    return thread
+    world.step(fresh, edits(change))
+    world.step(fresh, says({"text": "nothing"}))
+    return fresh
 
 
 def changed(world: World, thread: ThreadId, step: str | None = None) -> list[str]:
@@ -98,23 +98,21 @@ def test_the_files_of_an_ended_thread_that_wrote_no_byte_are_there(world: World,
     assert changed(world, thread, "1") == ["notes +0 -1"]
 
 
-def test_failed_attempts_are_of_their_step_and_of_no_other(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+def test_failed_attempts_are_of_their_step_and_of_no_other(world: World, fresh: ThreadId) -> None:
+    world.step(fresh, edits(lambda place: (place / "new").write_text("one\n")))
     (world.place / "mine").write_text("the user's\n")
-    world.fail(thread, edits(lambda place: (place / "notes").unlink(), fails=True))
-    world.retry(thread)
-    world.fail(thread, edits(lambda place: (place / "wrong").write_text("x\n"), fails=True))
-    failed = world.tip(thread)
-    world.retry(thread)
-    world.step(thread, says({"ok": False}))
-    assert changed(world, thread, "2") == ["notes +0 -1", "wrong +1 -0"]
-    assert changed(world, thread, failed) == ["wrong +1 -0"]
-    fork = world.fork(thread, failed)
+    world.fail(fresh, edits(lambda place: (place / "notes").unlink(), fails=True))
+    world.retry(fresh)
+    world.fail(fresh, edits(lambda place: (place / "wrong").write_text("x\n"), fails=True))
+    failed = world.tip(fresh)
+    world.retry(fresh)
+    world.step(fresh, says({"ok": False}))
+    assert changed(world, fresh, "2") == ["notes +0 -1", "wrong +1 -0"]
+    assert changed(world, fresh, failed) == ["wrong +1 -0"]
+    fork = world.fork(fresh, failed)
     world.step(fork, edits(lambda place: (place / "new").unlink()))
     assert changed(world, fork, "2") == ["new +0 -1"]
-    poke_with_files(world.store, world.caller, thread)
+    poke_with_files(world.store, world.caller, fresh)
     assert read_all(world.place).keys() == {".gitignore", "mine", "new", "notes", "part/deep"}
 
 
@@ -188,14 +186,12 @@ def test_a_thread_begins_with_the_files_that_its_first_turn_found(world: World, 
 
 
 def test_a_fork_has_the_steps_of_a_thread_that_only_read_and_has_ended(
-    world: World, git: Git
+    world: World, fresh: ThreadId
 ) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, says({"text": "a plan"}))
-    fork = world.fork(thread, "1")
+    world.step(fresh, says({"text": "a plan"}))
+    fork = world.fork(fresh, "1")
     world.step(fork, edits(lambda place: (place / "new").touch()))
-    world.kill(thread)
+    world.kill(fresh)
     assert changed(world, fork, "1") == []
 
 
@@ -211,13 +207,11 @@ def test_a_fork_without_files_shows_the_steps_that_it_shares(
     assert (world.place / "new").read_text() == "one\n"
 
 
-def test_the_work_directory_outlives_a_restore(world: World, git: Git) -> None:
-    begin_project(world, git)
+def test_the_work_directory_outlives_a_restore(world: World, fresh: ThreadId) -> None:
     inside = world.place / "inside"
     inside.mkdir()
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").touch()), workdir=str(inside))
-    restore_files(world.store, world.caller, thread, "1", is_before=True)
+    world.step(fresh, edits(lambda place: (place / "new").touch()), workdir=str(inside))
+    restore_files(world.store, world.caller, fresh, "1", is_before=True)
     assert os.listdir(inside) == []
 
 
@@ -225,8 +219,7 @@ def test_a_store_that_was_cloned_restores_too(world: World, thread: ThreadId) ->
     # No thread has a work directory there.
     shutil.rmtree(workdirs_folder(world.store))
     world.reopen()
-    caller = world.caller._replace(cwd=str(world.place))
-    restore_files(world.store, caller, thread, "1")
+    restore_files(world.store, world.caller._replace(cwd=str(world.place)), thread, "1")
     assert (world.place / "new").read_text() == "one\n"
 
 
@@ -240,18 +233,16 @@ def test_what_was_given_up_is_of_no_later_step(world: World, git: Git) -> None:
     assert changed(world, thread, "1") == ["new +1 -0"]
 
 
-def test_a_submodule_that_stays_is_told(world: World, git: Git) -> None:
-    begin_project(world, git)
+def test_a_submodule_that_stays_is_told(world: World, git: Git, fresh: ThreadId) -> None:
     git("init", "--quiet", "lib", cwd=world.place)
     inner = world.place / "lib"
     git("commit", "--quiet", "--allow-empty", "-m", "one", cwd=inner)
     git("submodule", "--quiet", "add", "./lib", cwd=world.place)
     commit_all(world.place, git)
-    thread = world.begun()
     more = ("commit", "--quiet", "--allow-empty", "-m", "two")
-    world.step(thread, edits(lambda _place: git(*more, cwd=inner)))
-    assert changed(world, thread, "1") == ["lib +1 -1"]
-    restored = restore_files(world.store, world.caller, thread, "1", is_before=True)
+    world.step(fresh, edits(lambda _place: git(*more, cwd=inner)))
+    assert changed(world, fresh, "1") == ["lib +1 -1"]
+    restored = restore_files(world.store, world.caller, fresh, "1", is_before=True)
     assert view_files(restored)["leftOut"] == ["lib: git left it as it is"]
 
 
@@ -270,8 +261,7 @@ def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread
 def test_an_agent_at_work_in_the_same_place_refuses_a_restore(
     world: World, thread: ThreadId
 ) -> None:
-    other = world.start()
-    with lock_thread(world.store, other, since_ms=1), refuses("files-in-use") as caught:
+    with lock_thread(world.store, world.start(), since_ms=1), refuses("files-in-use") as caught:
         restore_files(world.store, world.caller, thread, "1")
     assert isinstance(caught.value, Conflict)
 
@@ -380,8 +370,7 @@ def test_a_repository_inside_is_never_removed_by_a_restore(world: World, git: Gi
     inner = world.place / "sub"
     git("init", "--quiet", str(inner), cwd=world.place)
     git("commit", "--quiet", "--allow-empty", "-m", "inner", cwd=inner)
-    git("add", "sub", cwd=world.place)
-    git("commit", "--quiet", "-m", "sub", cwd=world.place)
+    commit_all(world.place, git)
     thread = world.begun()
 
     def replace(place: Path) -> None:
@@ -429,20 +418,17 @@ def test_half_a_restore_says_so_and_how_to_undo_it(
 
 
 def test_a_fork_trusts_no_filter_that_an_agent_planted(
-    world: World, git: Git, tmp_path: Path
+    world: World, git: Git, tmp_path: Path, fresh: ThreadId
 ) -> None:
-    begin_project(world, git)
     ran = tmp_path / "ran"
-    thread = world.begun()
 
     def plant(place: Path) -> None:
         git("config", "filter.evil.clean", f"touch {ran}; cat", cwd=place)
         (place / ".gitattributes").write_text("* filter=evil\n")
 
-    world.step(thread, edits(plant))
-    new = world.new_id()
-    request, into = ForkRequest(thread, "1"), str(tmp_path / "fork")
-    fork_with_files(world.store, world.caller, request, thread=new, into=into)
+    world.step(fresh, edits(plant))
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(fresh, "1"), thread=new, into=into)
     world.step(new, edits(lambda place: (place / "new").write_text("x")))
     assert files_of(world, new)
     assert not ran.exists()
@@ -470,10 +456,9 @@ def test_a_fork_begins_at_the_step_whose_files_it_has(
         return open_files(*asked)
 
     monkeypatch.setattr(files, "open_files", open_late)
-    request, into = ForkRequest(thread), str(tmp_path / "fork")
-    forked, _ = fork_with_files(
-        world.store, world.caller, request, thread=world.new_id(), into=into
-    )
+    new, into = world.new_id(), str(tmp_path / "fork")
+    request = ForkRequest(thread)
+    forked, _ = fork_with_files(world.store, world.caller, request, thread=new, into=into)
 
     assert forked.depth == 3
     assert (tmp_path / "fork" / "new").read_text() == "two\n"

@@ -140,9 +140,7 @@ def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
     with pytest.raises(ThreadNotReady, match="waits until"):
         world.step(thread)
 
-    resumed = world.resume(thread, reason="there is another key")
-
-    assert resumed.status == "ready"
+    assert world.resume(thread, reason="there is another key").status == "ready"
     assert world.snapshot(thread).get_present().waiting is None
     assert world.step(thread).role == "writer"
     world.assert_whole()

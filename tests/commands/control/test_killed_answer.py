@@ -17,8 +17,7 @@ def test_answer_killed_anywhere_was_given_once_or_not_at_all(world: World) -> No
         assert (record.event, record.depth) in {("start", 0), ("wait", 0), ("answer", 1)}
         if record.depth == 0:
             assert answer(copy) == 1
-        tip = copy.tip(thread)
-        told = [each.record.event for each in walk_history(copy.store, tip)]
+        told = [each.record.event for each in walk_history(copy.store, copy.tip(thread))]
         assert told == ["answer", "wait", "start"]
 
     assert kill_everywhere(world, answer, again) > 40

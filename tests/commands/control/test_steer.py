@@ -62,8 +62,7 @@ def test_patch_while_an_agent_runs_is_merged_before_what_it_hands_in(world: Worl
     world.step(thread, play)
 
     assert world.events(thread) == ["start", "patch", "step"]
-    state = world.snapshot(thread).get_present().state
-    assert state == {"mine": 1, "both": "handed in"}
+    assert world.snapshot(thread).get_present().state == {"mine": 1, "both": "handed in"}
     world.assert_whole()
 
 
@@ -203,9 +202,7 @@ def test_pause_that_another_clone_pushed_here_while_an_agent_runs_comes_first(
         git("push", "--quiet", str(site.path), f"refs/threads/{thread}", cwd=other.path)
         return content_player(turn)
 
-    stepped = site.world.step(thread, play, command="mine")
-
-    assert stepped.status == "paused"
+    assert site.world.step(thread, play, command="mine").status == "paused"
     site.world.reopen()
     assert site.world.events(thread) == ["start", "step", "pause", "step"]
     site.world.assert_whole()
@@ -222,9 +219,7 @@ def test_pause_that_is_fetched_while_an_agent_runs_comes_first(sites: Sites) -> 
         assert fetched.busy == []
         return content_player(turn)
 
-    stepped = site.world.step(thread, play, command="mine")
-
-    assert stepped.status == "paused"
+    assert site.world.step(thread, play, command="mine").status == "paused"
     site.push()
     other.fetch()
     assert site.refs("threads") == other.refs("threads")
@@ -237,8 +232,7 @@ def test_step_that_is_fetched_while_an_agent_runs_is_not_taken_over(sites: Sites
     def play(turn: Turn) -> Played:
         other.step(thread)
         other.push()
-        fetched = site.fetch()
-        assert [each for each, _why in fetched.busy] == [thread]
+        assert [each for each, _why in site.fetch().busy] == [thread]
         return content_player(turn)
 
     assert site.world.step(thread, play, command="mine").depth == 2

@@ -119,9 +119,7 @@ def test_drafter_is_that_of_uwf_whatever_else_is_called_draft(world: World) -> N
     (folder / "draft.yaml").write_text(GOOD.replace("name: letter", "name: draft"))
     world.put(GOOD.replace("name: letter", "name: draft"))
 
-    thread = begin(world)
-
-    roles = world.snapshot(thread).get_present().binding
+    roles = world.snapshot(begin(world)).get_present().binding
     assert list(roles) == ["drafter", "validator"]
 
 
@@ -198,8 +196,7 @@ def test_rehearsal_and_engine_take_the_same_way(path: Path, world: World) -> Non
 
 def broken(text: str) -> list[str]:
     """List the paths of what the rules find in a file, by line."""
-    document = parse_yaml(text)
-    return [each.path for each in find_problems(document, check_rules)]
+    return [each.path for each in find_problems(parse_yaml(text), check_rules)]
 
 
 def test_commands_are_found_wherever_the_language_has_them() -> None:

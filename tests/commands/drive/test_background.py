@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.at_work import wait_until
 from commands.flows import CHECKS, plays
 from commands.world import World, fails
 from refusing import refuses
@@ -33,10 +34,7 @@ def begun(world: World, script: str = ANSWER) -> ThreadId:
 
 
 def until_free(world: World, thread: ThreadId) -> None:
-    deadline = time.monotonic() + 20
-    while find_driver(world.store, thread) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: find_driver(world.store, thread) is None, "it is driven on")
 
 
 def log_of(world: World, thread: ThreadId) -> str:
@@ -138,8 +136,7 @@ def test_driver_without_output_is_reported(script: str, said: str, world: World)
 
 def test_driver_that_takes_its_time_is_not_waited_for_for_ever(world: World) -> None:
     slept: list[float] = []
-    thread = begun(world)
-    asked = DriverRequest(thread, lambda _thread: ["/bin/sleep", "60"], sleep=slept.append)
+    asked = DriverRequest(begun(world), lambda _thread: ["/bin/sleep", "60"], sleep=slept.append)
 
     driver = start_driver(world.store, world.caller, asked)
 

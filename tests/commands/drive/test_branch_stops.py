@@ -10,20 +10,12 @@ from typing import Any
 import pytest
 from commands.at_work import BEGUN, RESULT, begin
 from commands.flows import plays, split_checks
+from commands.turns import drive
 from commands.world import World, replied
 
 from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.commands.drive_thread import (
-    Driven,
-    DriveRequest,
-    Sleep,
-    Watcher,
-    drive_thread,
-)
-from uwf_git.commands.step.step_thread import StepRequest
-from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.model.names import ThreadId
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 PAIR = """\
@@ -35,17 +27,6 @@ root:
     - {type: agent, agentId: first}
     - {type: agent, agentId: second}
 """
-
-
-def drive(
-    world: World, thread: ThreadId, play: Player, *, jobs: int, sleep: Sleep = time.sleep
-) -> Driven:
-    def ignore(*_args: object) -> None:
-        return
-
-    request = DriveRequest(StepRequest(thread, play, jobs=jobs), sleep=sleep)
-    watcher = Watcher(ignore, ignore, ignore)
-    return drive_thread(world.store, world.caller, request, watcher=watcher)
 
 
 def test_what_interrupts_one_branch_ends_the_agents_of_the_others(world: World) -> None:
@@ -88,7 +69,7 @@ def test_a_drive_that_finds_nothing_to_do_sleeps_before_it_looks_again(world: Wo
     late = threading.Timer(20, joining.close)
     late.start()
     with joining:
-        driven = drive(world, split.thread, plays, jobs=1, sleep=sleep)
+        driven, _ = drive(world, split.thread, plays, sleep=sleep)
     late.cancel()
 
     assert (driven.stopped, len(slept)) == ("end", 1)

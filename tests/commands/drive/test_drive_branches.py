@@ -74,18 +74,14 @@ def test_a_failed_try_leaves_room_for_another_step(world: World) -> None:
 
 
 def test_it_stops_after_a_step_of_the_role(world: World) -> None:
-    thread = world.begun(wide(3))
-
-    driven, done = drive(world, thread, script(), until="w1")
+    driven, done = drive(world, world.begun(wide(3)), script(), until="w1")
 
     assert (driven.stopped, done[-1], done.count("w1")) == ("until", "w1", 1)
 
 
 def test_after_a_failure_no_step_begins(world: World) -> None:
-    thread = world.begun(wide(3))
-
     driven, done = drive(
-        world, thread, lambda turn: (fails() if turn.role == "w1" else script())(turn)
+        world, world.begun(wide(3)), lambda turn: (fails() if turn.role == "w1" else script())(turn)
     )
 
     # The first branch was done when the second one failed.

@@ -69,8 +69,7 @@ def in_turn(*players: Player) -> Player:
     left = list(players)
 
     def play(turn: Turn) -> Played:
-        player = left.pop(0) if len(left) > 1 else left[0]
-        return player(turn)
+        return (left.pop(0) if len(left) > 1 else left[0])(turn)
 
     return play
 
@@ -240,8 +239,7 @@ def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, driv
 
 
 def test_pause_ends_a_wait_for_a_limit(world: World, drive: Drives) -> None:
-    until = world.caller.now_ms() + 10**12
-    thread = drive(world.begun(), limited(until)).last.thread
+    thread = drive(world.begun(), limited(world.caller.now_ms() + 10**12)).last.thread
     drive.while_asleep = lambda: world.pause(thread)
 
     assert drive(thread, wait=True).stopped == "paused"

@@ -91,8 +91,7 @@ def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> No
 
 def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: World) -> None:
     nodes = "\n".join(f"    - {{type: agent, agentId: left, id: left-{n}}}" for n in range(13))
-    source = f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n"
-    thread = world.begun(source)
+    thread = world.begun(f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n")
     world.step(thread, says({}))
     split = world.snapshot(thread).get_present().split
     assert split is not None
@@ -128,12 +127,10 @@ def test_every_event_is_told_in_its_order(world: World) -> None:
     ]
     assert document["problems"] == []
     assert (document["title"], document["prompt"]["text"]) == (TASK.splitlines()[0], TASK)
-    back = [each["depth"] for each in document["entries"] if each.get("takenBack")]
-    assert back == [3]
+    assert [each["depth"] for each in document["entries"] if each.get("takenBack")] == [3]
     steps = [each for each in document["entries"] if each["event"] == "step"]
     assert [each["failedAttempts"] for each in steps] == [0, 1, 0, 0, 0, 0]
-    compared = [each.get("compared", {}).get("depth") for each in steps]
-    assert compared == [None, None, None, 3, 2, 3]
+    assert [each.get("compared", {}).get("depth") for each in steps] == [None, None, None, 3, 2, 3]
     assert json.loads(json.dumps(document)) == document
 
 
@@ -155,8 +152,7 @@ def test_joined_branches_count_once(world: World) -> None:
 
 
 def test_branches_at_work_are_told_as_far_as_they_are(world: World) -> None:
-    thread = split_of(world)
-    entries = view(world, thread).document["entries"]
+    entries = view(world, split_of(world)).document["entries"]
     assert [each["status"] for each in entries[-1]["branches"]] == ["ready", "ready"]
 
 

@@ -66,8 +66,7 @@ def test_thread_whose_active_ref_a_crash_left_has_ended(
     world: World, three: list[ThreadId]
 ) -> None:
     for thread in three:
-        tip = get_head(world.store, thread).commit
-        world.store.refs.create(ACTIVE + thread, tip)
+        world.store.refs.create(ACTIVE + thread, get_head(world.store, thread).commit)
 
     assert listed(world) == [three[2], three[0]]
     assert listed(world, archived=True) == three[::-1]
@@ -132,8 +131,7 @@ def replace_by_message(message: str) -> Damage:
     """Point the ref at a commit of the same tree with another message."""
 
     def damage(ref: Path, oid: str, git: Git) -> None:
-        made = git("commit-tree", f"{oid}^{{tree}}", cwd=ref.parents[2], stdin=message)
-        ref.write_text(made)
+        ref.write_text(git("commit-tree", f"{oid}^{{tree}}", cwd=ref.parents[2], stdin=message))
 
     return damage
 
@@ -447,9 +445,8 @@ def test_lines_end_as_systems_and_progress_bars_end_them() -> None:
 @given(st.lists(st.sampled_from(["a", "é", "\r", "\n", "\t", SECRET, SHAPED, "日"])), st.data())
 def test_where_the_pieces_end_changes_nothing(parts: list[str], data: st.DataObject) -> None:
     content = " ".join(parts).encode()
-    pieces = cut(content, data.draw(st.lists(st.integers(0, 500), max_size=6)))
 
-    told = lines_of(*pieces)
+    told = lines_of(*cut(content, data.draw(st.lists(st.integers(0, 500), max_size=6))))
 
     assert told == lines_of(content)
     assert not any(SECRET in line or SHAPED in line for line in told)
@@ -457,9 +454,8 @@ def test_where_the_pieces_end_changes_nothing(parts: list[str], data: st.DataObj
 
 def test_secret_that_lines_cut_is_masked_where_they_arrive_together() -> None:
     secret = "correct-horse-battery-" * 4
-    encoded = base64.encodebytes(secret.encode())
 
-    told = lines_of(b"key:\n" + encoded + b"end\n", secrets=[secret])
+    told = lines_of(b"key:\n" + base64.encodebytes(secret.encode()) + b"end\n", secrets=[secret])
 
     assert told[0] == "key:"
     assert "".join(told[1:]) == "[masked]end"
@@ -476,15 +472,11 @@ def test_private_key_that_began_before_what_is_shown_is_masked() -> None:
     whole = "\n".join([*PEM, "after"]) + "\n"
     place = whole.index(PEM[10])
 
-    told = lines_of(whole[place:].encode(), before=whole[:place].encode())
-
-    assert told == ["after"]
+    assert lines_of(whole[place:].encode(), before=whole[:place].encode()) == ["after"]
 
 
 def test_key_without_an_end_does_not_swallow_the_rest_of_the_log() -> None:
-    content = "\n".join([PEM[0], *["a line"] * 1000]).encode()
-
-    told = lines_of(content)
+    told = lines_of("\n".join([PEM[0], *["a line"] * 1000]).encode())
 
     assert told[0] == "[masked]"
     assert 700 < len(told) < 1000
@@ -497,9 +489,8 @@ def test_short_line_after_the_end_of_a_key_is_there() -> None:
 
 def test_line_without_an_end_is_cut_between_words() -> None:
     lines = LogLines(Secrets((SECRET,)))
-    words = b"word " * 60_000 + SECRET[:7].encode()
 
-    told = list(lines.add(words))
+    told = list(lines.add(b"word " * 60_000 + SECRET[:7].encode()))
     told += [*lines.add(SECRET[7:].encode()), *lines.end()]
 
     assert len(told) == 2

@@ -169,8 +169,7 @@ def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> 
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
     world.fail(thread, agent_player(None))
 
-    pieces = list(read_logs(world.store, LogRequest(thread)))
-    assert [piece for piece in pieces if piece.lines] == [
+    assert [piece for piece in read_logs(world.store, LogRequest(thread)) if piece.lines] == [
         LogPiece("writer, attempt 1, failed", ["one", "two", "three"])
     ]
     assert told(world, thread, 2) == ["writer,: two", "writer,: three"]

@@ -57,9 +57,7 @@ def test_thread_is_shown_from_task_to_end(world: World) -> None:
     ][::-1]
 
     # Times differ at each call.
-    told = re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", read_thread(world.store, thread))
-
-    assert told == (
+    assert re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", read_thread(world.store, thread)) == (
         "# Do it.\n\n"
         f"thread `{thread}` · workflow **demo** `{workflow}` · **completed** · 2 steps"
         " · started TIME\n\n"
@@ -151,8 +149,7 @@ def test_thread_is_shown_up_to_the_damage(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "x"}, "One."))
     world.step(thread, says({"ok": True}, "Two."))
-    step = world.snapshot(thread).get_head_node()
-    name = step.payload["content"]["$ref"]
+    name = world.snapshot(thread).get_head_node().payload["content"]["$ref"]
     snapshot = world.snapshot(thread)
     folder = get_tree(snapshot.objects, snapshot.nodes)
     for part in (name[0], name[1]):
@@ -212,6 +209,7 @@ def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
 def test_attempts_are_those_since_the_step_before(world: World) -> None:
     thread = world.begun()
     first = step_after(world, thread, 2)
+
     second = step_after(world, thread, 1)
 
     assert counts(world, thread) == [(second, 1), (first, 2)]
@@ -270,8 +268,7 @@ def test_damaged_thread_is_one_row_and_the_others_are_searched(
     store = Path(world.store.path)
     tip = world.tip(spoiled)
     found = git("grep", "-l", "only here", tip, "--", "nodes/*.md", cwd=store).split()[0]
-    blob = git("rev-parse", found, cwd=store).strip()
-    lose(world.store, blob)
+    lose(world.store, git("rev-parse", found, cwd=store).strip())
     other = world.start()
     (store / "refs" / "threads" / other).write_text("garbage\n")
     world.reopen()
@@ -328,8 +325,7 @@ def found(world: World, pattern: str) -> list[tuple[Any, Any]]:
 
 
 def test_search_tells_a_step_once_and_a_prompt_once(world: World) -> None:
-    thread = world.begun(CHECKS)
-    drive(world, thread, script(**ANSWERS))
+    drive(world, world.begun(CHECKS), script(**ANSWERS))
 
     assert found(world, "Do it") == [("", "prompt")]
     assert found(world, "fine|passed") == [("reviewer", "content"), ("tester", "content")]
@@ -388,9 +384,8 @@ def test_patch_shows_its_values(world: World) -> None:
 def test_a_large_patch_is_cut_where_texts_are(world: World) -> None:
     thread = world.begun()
     world.patch(thread, {f"n{number}": "x" * 100 for number in range(700)})
-    reader = StoryReader(world.store, Telling())
 
-    *_, entry = reader.walk(thread, world.snapshot(thread).commit.oid)
+    *_, entry = StoryReader(world.store, Telling()).walk(thread, world.snapshot(thread).commit.oid)
 
     assert entry["changes"]["isCut"]
     assert len(entry["changes"]["text"]) <= CONTENT_BYTES
@@ -439,12 +434,10 @@ def test_a_text_is_cut_between_characters() -> None:
 def test_no_part_of_a_key_is_left_at_the_cut() -> None:
     for before in range(8_150, 8_200):
         text = "a " * (before // 2) + KEY + " b" * 20_000
-        shown = cut_text(text, MASK, "git x", most=ASIDE_BYTES)["text"]
-        assert KEY[:6] not in shown
+        assert KEY[:6] not in cut_text(text, MASK, "git x", most=ASIDE_BYTES)["text"]
         log = cut_text(text[::-1].replace(KEY[::-1], KEY), MASK, "git x", most=8192, is_log=True)
         assert KEY[-6:] not in log["text"]
-    many = (KEY + " ") * 2_000
-    assert KEY[:6] not in cut_text(many, MASK, "git x", most=ASIDE_BYTES)["text"]
+    assert KEY[:6] not in cut_text((KEY + " ") * 2_000, MASK, "git x", most=ASIDE_BYTES)["text"]
 
 
 def test_a_long_value_is_cut_as_its_text(world: World) -> None:

@@ -34,8 +34,7 @@ def part(sites: Sites, *, ended: bool = False) -> tuple[Oid, Oid]:
 def fork(site: Site, thread: ThreadId, at: str | None = None) -> Forked:
     site.world.reopen()
     request = ForkRequest(thread, at)
-    new = site.world.new_id()
-    return fork_thread(site.world.store, site.world.caller, request, thread=new)
+    return fork_thread(site.world.store, site.world.caller, request, thread=site.world.new_id())
 
 
 def assert_agree(site: Site, other: Site) -> None:

@@ -57,9 +57,7 @@ def call(**arguments: Any) -> Any:
 
 @pytest.mark.parametrize("version", LEGACY)
 def test_handshake_agrees_on_the_client_s_version(version: str) -> None:
-    told = result("initialize", {"protocolVersion": version, "capabilities": {}})
-
-    assert told == {
+    assert result("initialize", {"protocolVersion": version, "capabilities": {}}) == {
         "protocolVersion": version,
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "uwf", "title": "uwf threads", "version": "1.2"},
@@ -191,10 +189,9 @@ def test_bug_of_a_task_does_not_end_the_server() -> None:
     tasks = Tasks(fail, lambda *_: None, fail)
     declared: Any = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     meta = {**MODERN["_meta"], "io.modelcontextprotocol/clientCapabilities": declared}
-    params = {"taskId": "x", "_meta": meta}
 
     told = SERVER._replace(tasks=tasks).answer(
-        {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}
+        {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "x", "_meta": meta}}
     )
 
     assert told is not None

@@ -31,8 +31,7 @@ META = {
 
 @pytest.fixture
 def server(world: World) -> McpServer:
-    place = ChatPlace(lambda: world.store, world.caller, None, world.new_id)
-    return build_workflow_server(place)
+    return build_workflow_server(ChatPlace(lambda: world.store, world.caller, None, world.new_id))
 
 
 def ask(server: McpServer, method: str, **params: Any) -> Any:
@@ -93,9 +92,7 @@ def test_what_is_answered_before_a_wrong_answer_goes_on(
     contents = {right: {"content": "Fine."}, wrong: {"ok": "maybe"}}
     given = {key: {"action": "accept", "content": each} for key, each in contents.items()}
 
-    refused = ask(server, "tasks/update", taskId=split.thread, inputResponses=given)
-
-    assert "code" in refused
+    assert "code" in ask(server, "tasks/update", taskId=split.thread, inputResponses=given)
     assert list(ask(server, "tasks/get", taskId=split.thread)["inputRequests"]) == [wrong]
     assert driven == [split.thread]
 
@@ -138,9 +135,7 @@ def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> 
 
 
 def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> None:
-    put = world.put()
-
-    refused = call(server, "start_workflow", workflow=put.workflow, prompt="x")
+    refused = call(server, "start_workflow", workflow=world.put().workflow, prompt="x")
     assert refused["isError"]
     assert "workflow is not a name" in refused["content"][0]["text"]
     refused = call(server, "start_workflow", workflow="demo")
@@ -154,8 +149,7 @@ def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatc
     chat = build_workflow_server(place)
 
     def start(**limits: Any) -> str:
-        told = call(chat, "start_workflow", workflow="demo", prompt="x", limits=limits)
-        return json.dumps(told)
+        return json.dumps(call(chat, "start_workflow", workflow="demo", prompt="x", limits=limits))
 
     assert "limits has maxSteps above the workflow's own, 5" in start(maxSteps=6)
     assert "limits is not an object of numbers" in start(maxSteps=None)

@@ -55,8 +55,7 @@ def site(world: World, hub: Path) -> Site:
 def step(site: Site, thread: ThreadId) -> str:
     """Take a step, as the next process would, and return the status."""
     site.world.reopen()
-    done = site.world.step(thread, plays, command="mine", workdir=str(site.world.place))
-    return done.status
+    return site.world.step(thread, plays, command="mine", workdir=str(site.world.place)).status
 
 
 def begun(site: Site, source: str = CHECKS) -> ThreadId:
@@ -100,8 +99,7 @@ def test_a_push_of_a_thread_takes_its_branches_along(site: Site, hub: Path) -> N
 
 
 def test_branches_of_branches_go_along(site: Site, hub: Path) -> None:
-    nested = FILES.replace("{type: agent, agentId: reader}", INNER)
-    thread = begun_nested(site, nested)
+    thread = begun_nested(site, FILES.replace("{type: agent, agentId: reader}", INNER))
     for _ in range(2):
         step(site, thread)
 
@@ -159,8 +157,7 @@ def test_three_clones_work_on_six_branches_and_one_joins(
     clones = [site, b, c]
     for each in clones:
         assert step(each, thread) == "split"
-    children = Split(world, thread).children
-    for number, child in enumerate(children):
+    for number, child in enumerate(Split(world, thread).children):
         mine = clones[number % 3]
         list(list_leaves(mine.world.store, mine.world.snapshot(thread)))
         finish_with(mine, child)
@@ -191,8 +188,7 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     for each in (site, b):
         run_to_end(each, at.thread)
     assert b.push().failure() is None
-    fetched = site.fetch()
-    hints = {divergence_hint(each) for each in fetched.of("diverged")}
+    hints = {divergence_hint(each) for each in site.fetch().of("diverged")}
     assert len(hints) == 2
     assert all(f"`uwf thread fork {at.thread} " in hint for hint in hints)
 
@@ -387,9 +383,8 @@ def test_a_join_comes_with_its_branches_or_not_at_all(
         return plan_push(*words, **named)
 
     monkeypatch.setattr(push, "plan_push", push_late)
-    failure = site.push().failure()
 
-    assert isinstance(failure, Conflict)
+    assert isinstance(site.push().failure(), Conflict)
     assert refs_of(hub)[f"threads/{at.thread}"] == before
     assert verify(open_store(str(hub)), []).troubles == ()
     # A fork keeps what was joined here, and the thread follows the hub.
@@ -491,8 +486,7 @@ def test_a_push_of_a_join_and_of_another_end_of_its_branch_is_refused(
     at = split_and_begin(site)
     first, _second = at.children
     run_to_end(site, at.thread)
-    tip = world.snapshot(first)
-    other = copy_commit(world.store, tip.commit.oid)
+    other = copy_commit(world.store, world.snapshot(first).commit.oid)
     says("end: ", "end: not ")(other)
     made = put(world.store, other)
     updates = [
@@ -528,12 +522,10 @@ def test_a_forged_branch_is_refused_and_the_others_go_through(
 
 
 def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path) -> None:
-    at = split_and_begin(site)
-    first, second = at.children
+    first, second = split_and_begin(site).children
     site.push()
     b = another(world, str(hub), name="b")
-    there = open_store(str(hub))
-    tip = there.refs.find(f"refs/threads/{first}")
+    tip = open_store(str(hub)).refs.find(f"refs/threads/{first}")
     assert tip is not None
     finish_with(b, second)
     b.push()
@@ -547,9 +539,7 @@ def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path
     b.world.store.refs.advance(f"refs/threads/{first}", seen=patched, to=made)
     add_remote(world.store, "evil", str(b.path), cwd=str(world.place))
 
-    fetched = site.fetch("evil")
-
-    assert [each.ref for each in fetched.of("refused")] == [f"refs/threads/{first}"]
+    assert [each.ref for each in site.fetch("evil").of("refused")] == [f"refs/threads/{first}"]
     assert site.find(f"threads/{first}") == tip
     assert site.find(f"archive/{second}")
 

@@ -78,8 +78,7 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(sites: Sites, hub: Path
     (hub / "refs" / "threads" / WRONG).write_text(f"{tip}\n")
     good = other.world.start()
     other.push()
-    fetched = site.fetch()
-    failure = fetched.failure()
+    failure = site.fetch().failure()
     assert isinstance(failure, StoreDamaged)
     assert is_refused(failure, "refs-refused")
     assert failure.exit_status == 5
@@ -116,8 +115,7 @@ def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(
     assert [each.event for each in site.fetch().reconciled] == ["archived"]
     assert set(site.refs("threads", "archive")) == {f"archive/{thread}"}
     assert refs_of(hub, "threads", "archive") == site.refs("threads", "archive")
-    late = another(site.world, str(hub), name="late")
-    assert late.refs() == site.refs()
+    assert another(site.world, str(hub), name="late").refs() == site.refs()
 
 
 def test_without_a_remote_there_is_nothing_to_fetch_from(world: World) -> None:

@@ -162,8 +162,7 @@ def test_a_thread_created_meanwhile_is_a_conflict(
 
 def test_a_malformed_ref_file_is_refused(tale: Tale) -> None:
     tale.lay(there_threads="two")
-    path = Path(tale.world.store.path, REMOTE.tracking, "threads", tale.thread)
-    path.write_text("nonsense\n")
+    Path(tale.world.store.path, REMOTE.tracking, "threads", tale.thread).write_text("nonsense\n")
     assert tale.settle().event == "refused"
 
 

@@ -47,9 +47,7 @@ def test_step_whose_agent_was_stopped_ends_the_thread(world: World) -> None:
         write_kill_request(world.store, thread, REASON)
         return fails("it was stopped: x", kind="interrupted", is_stopped=True)(turn)
 
-    failed = world.fail(thread, play)
-
-    assert "the thread is being ended" in (failed.hint or "")
+    assert "the thread is being ended" in (world.fail(thread, play).hint or "")
     assert world.events(thread) == ["start", "attempt", "kill"]
 
 
@@ -88,15 +86,15 @@ def test_killer_that_lives_keeps_its_request(world: World, monkeypatch: pytest.M
     assert world.events(thread) == ["start", "kill"]
 
 
-def killing(world: World, before: str, *, within: str) -> ThreadId:
-    """Start a thread whose agent kills it; *within* is the adapter around the agent."""
-    program = world.program(f"{SAY_PID}{before}{KILL}")
+def steering(world: World, script: str, *, within: str) -> ThreadId:
+    """Start a thread whose agent runs *script*; *within* is the adapter around the agent."""
+    program = world.program(SAY_PID + script)
     return world.start(f"{within} {program}".strip(), workflow=world.put().workflow)
 
 
 @pytest.mark.parametrize("within", ["", "uwf-shell"])
 def test_agent_that_kills_its_own_thread_runs_once(within: str, world: World) -> None:
-    thread = killing(world, "", within=within)
+    thread = steering(world, KILL, within=within)
 
     engine = world.process("thread", "run", thread)
     out, err = engine.communicate(timeout=60)
@@ -113,7 +111,7 @@ def test_agent_that_kills_its_own_thread_runs_once(within: str, world: World) ->
 
 
 def orphaned(world: World, *, within: str) -> AtWork:
-    at = at_work(world, killing(world, BEGUN + GO, within=within))
+    at = at_work(world, steering(world, BEGUN + GO + KILL, within=within))
     at.lose_engine()
     (world.place / "go").touch()
     return at
@@ -145,8 +143,7 @@ def test_agent_of_a_dead_engine_below_an_adapter_has_its_thread_killed_by_the_ne
 @pytest.mark.parametrize("within", ["", "uwf-shell"])
 def test_agent_that_pauses_its_own_thread_at_once_runs_once(within: str, world: World) -> None:
     pause = 'uwf thread pause "$UWF_THREAD_ID" --now >/dev/null'
-    program = world.program(f"{SAY_PID}{pause}")
-    thread = world.start(f"{within} {program}".strip(), workflow=world.put().workflow)
+    thread = steering(world, pause, within=within)
 
     engine = world.process("thread", "run", thread)
     out, err = engine.communicate(timeout=60)

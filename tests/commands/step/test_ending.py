@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from commands.worktree.project import begin_project, begin_split, writer
+from commands.worktree.project import begin_project, begin_split, commit_all, writer
 from commands.world import Git, World, replied
 
 from uwf_git.commands.admin import gc_store
@@ -85,10 +85,7 @@ def test_half_of_a_worktree_never_replaces_the_work(
     thread, (one, _) = begin_split(world, git)
     world.step(thread, writer())
 
-    def kill() -> None:
-        world.kill(one, reason="enough")
-
-    dies(monkeypatch, kill, in_record=False)
+    dies(monkeypatch, lambda: world.kill(one, reason="enough"), in_record=False)
     gc_store(world.store, world.caller.environ)
 
     assert git("show", f"refs/uwf/work/{one}:notes", cwd=world.place) == "begun\none\n"
@@ -103,13 +100,10 @@ def test_a_record_that_a_kill_left_is_mended_by_a_kill_of_the_thread(
     world.step(thread, writer())
     world.kill(two, reason="enough")
 
-    def kill(thread: ThreadId) -> None:
-        world.kill(thread, reason="enough")
-
-    dies(monkeypatch, lambda: kill(thread if is_of_thread else one), in_record=True)
+    dies(monkeypatch, lambda: world.kill(thread if is_of_thread else one), in_record=True)
     assert len(left(world, thread)) == 1
     with suppress(ThreadNotActive):
-        kill(thread)
+        world.kill(thread)
 
     assert left(world, thread) == []
 
@@ -204,6 +198,13 @@ def edits(edit: Edit, *, fails: bool = False) -> Player:
     return play
 
 
+@pytest.fixture
+def fresh(world: World, git: Git) -> ThreadId:
+    """Return a thread of the project that has taken no step."""
+    begin_project(world, git)
+    return world.begun()
+
+
 def files_of(world: World, thread: ThreadId) -> list[str]:
     named = world.snapshot(thread).record.files
     return [] if named is None else named.split("..")
@@ -253,39 +254,31 @@ def test_an_answer_before_the_first_change_names_its_files(
     assert git("diff", "--name-only", *named, cwd=world.place) == "new\n"
 
 
-def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-    failed = world.fail(thread, edits(lambda place: (place / "half").touch(), fails=True))
-    commit = world.tip(thread)
-    assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.hint)
-    assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
+def test_a_failed_attempt_names_its_files(world: World, git: Git, fresh: ThreadId) -> None:
+    failed = world.fail(fresh, edits(lambda place: (place / "half").touch(), fails=True))
+    commit = world.tip(fresh)
+    assert f"`uwf thread files {fresh} {commit[:12]}`" in str(failed.hint)
+    assert git("diff", "--name-only", *files_of(world, fresh), cwd=world.place) == "half\n"
     events = EventReader(world.store, EventOptions()).read(commit)
     [told] = [event["payload"] for event in events if event["type"] == "node:exit"]
-    assert told["files"] == "..".join(files_of(world, thread))
+    assert told["files"] == "..".join(files_of(world, fresh))
 
 
-def test_what_an_agent_committed_is_kept(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
+def test_what_an_agent_committed_is_kept(world: World, git: Git, fresh: ThreadId) -> None:
 
     def commit(place: Path) -> None:
         (place / "done").touch()
-        git("add", "done", cwd=place)
-        git("commit", "--quiet", "-m", "by the agent", cwd=place)
+        commit_all(place, git)
 
-    world.step(thread, edits(commit))
+    world.step(fresh, edits(commit))
     made = git("rev-parse", "HEAD", cwd=world.place).strip()
     git("reset", "--quiet", "--hard", "HEAD^", cwd=world.place)
-    kept = git("for-each-ref", "--contains", made, "refs/uwf/work", cwd=world.place)
-    assert thread in kept
+    assert fresh in git("for-each-ref", "--contains", made, "refs/uwf/work", cwd=world.place)
 
 
 def test_no_failure_of_recording_fails_the_turn(
-    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, fresh: ThreadId
 ) -> None:
-    begin_project(world, git)
-    thread = world.begun()
     path = "uwf_git.commands.worktree.chain.commit_tree"
 
     def refuse(*_words: object) -> str:
@@ -293,31 +286,26 @@ def test_no_failure_of_recording_fails_the_turn(
 
     with monkeypatch.context() as patched:
         patched.setattr(path, refuse)
-        world.step(thread, edits(lambda place: (place / "new").touch()))
-    assert files_of(world, thread) == []
+        world.step(fresh, edits(lambda place: (place / "new").touch()))
+    assert files_of(world, fresh) == []
     [warning] = warn_of_files(world.store)
-    assert thread in warning
+    assert fresh in warning
     assert "git is ill" in warning
     assert warn_of_files(world.store) == []
 
 
 def test_a_project_that_is_slow_to_record_is_told_once(
-    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, fresh: ThreadId
 ) -> None:
-    begin_project(world, git)
-    thread = world.begun()
     monkeypatch.setattr("uwf_git.commands.step.ending._SLOW_S", 0)
     for _ in range(2):
-        world.step(thread, edits(lambda place: (place / "new").touch()))
+        world.step(fresh, edits(lambda place: (place / "new").touch()))
     [warning] = warn_of_files(world.store)
-    assert thread in warning
+    assert fresh in warning
     assert "uwf.recordFiles" in warning
 
 
-def test_the_setting_turns_recording_off(world: World, git: Git) -> None:
-    begin_project(world, git)
-    git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)
-    world.reopen()
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").touch()))
-    assert files_of(world, thread) == []
+def test_the_setting_turns_recording_off(world: World, fresh: ThreadId) -> None:
+    world.configure("uwf.recordFiles", "false")
+    world.step(fresh, edits(lambda place: (place / "new").touch()))
+    assert files_of(world, fresh) == []

@@ -101,9 +101,7 @@ def test_for_each_feature_tests_and_documents_what_was_approved(world: World) ->
                 return replied({"currentFeatureStatus": "APPROVED"})
             case "doc-writer":
                 index = turn.present.state["currentFeatureIndex"]
-                return replied(
-                    {"currentFeatureIndex": index + 1, "currentFeatureStatus": "NEW"},
-                )
+                return replied({"currentFeatureIndex": index + 1, "currentFeatureStatus": "NEW"})
         return replied({})
 
     driven, roles = drive(world, thread, play)

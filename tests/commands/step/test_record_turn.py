@@ -4,14 +4,14 @@ import base64
 from typing import Any
 
 import pytest
+from commands import turns
 from commands.turns import script
 from commands.world import World, fails, replied, says
 from refusing import refuses
 from seal import START_MS
 
-from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.drive_thread import Driven
 from uwf_git.commands.inspect.context import load_thread_context
-from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import Node
@@ -125,13 +125,10 @@ def test_branches_in_a_loop_in_an_item_split_in_every_pass(world: World) -> None
     def play(turn: Turn) -> Played:
         state = turn.present.state
         if turn.role == "one":
-            context = load_thread_context(turn.store.path, turn.thread, role=turn.role)
-            given.append(context["input"])
+            given.append(load_thread_context(turn.store.path, turn.thread, role=turn.role)["input"])
         return replied({"seen": [*state.get("seen", []), turn.role]} if turn.role != "last" else {})
 
-    driven = drive(world, thread, play)
-
-    assert driven.stopped == "end"
+    assert drive(world, thread, play).stopped == "end"
     assert sorted(map(str, given)) == ["1 in 0", "1 in 1", "2 in 0", "2 in 1"]
     first, *_ = (read_snapshot(world.store, oid) for oid in find_join(world, thread)[1:])
     present = first.get_present()
@@ -147,12 +144,7 @@ def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
 
 
 def drive(world: World, thread: ThreadId, play: Player, **options: Any) -> Driven:
-    def ignore(*_args: object) -> None:
-        return
-
-    request = DriveRequest(StepRequest(thread, play), **options)
-    watcher = Watcher(ignore, ignore, ignore)
-    return drive_thread(world.store, world.caller, request, watcher=watcher)
+    return turns.drive(world, thread, play, jobs=4, **options)[0]
 
 
 # The nodes that a turn leaves: the StepNode of 000 section 2.3, and the Attempt.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.agent_run.test_run_checks import CHECKED
 from commands.at_work import AtWork, at_work, end_all, is_alive, pids, wait_until_gone
 from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, plays, split_checks, split_files
@@ -32,6 +33,8 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.commit import CommitDraft, write_commit
+from uwf_git.store.objects.objects import get_tree
 from uwf_git.store.packing import MOST_PACKS
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.local_files import ThreadBusy, get_run_dir, lock_drive, lock_stop
@@ -82,25 +85,14 @@ def test_thread_of_another_version_of_the_format_is_not_touched(
     thread = world.begun()
     snapshot = world.snapshot(thread)
     message = snapshot.commit.message.replace(b"Format: 2", f"Format: {version}".encode())
-    other = rewrite(world, thread, message)
+    draft = CommitDraft(get_tree(world.store.objects, snapshot.commit.tree), (), message, [])
+    other = write_commit(world.store.objects, draft, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=other)
 
     with pytest.raises(StoreDamaged, match=told):
         world.step(thread)
 
     assert world.store.refs.find(f"refs/threads/{thread}") == other
-
-
-def rewrite(world: World, thread: ThreadId, message: bytes) -> str:
-    """Let the thread's ref point at its commit with another message."""
-    from uwf_git.store.objects.commit import CommitDraft, write_commit  # noqa: PLC0415 (one test's need)
-    from uwf_git.store.objects.objects import get_tree  # noqa: PLC0415 (one test's need)
-
-    view = world.snapshot(thread).commit
-    tree = get_tree(world.store.objects, view.tree)
-    draft = CommitDraft(tree, (), message, [])
-    oid = write_commit(world.store.objects, draft, world.caller.signing(world.store))
-    assert world.store.refs.advance(f"refs/threads/{thread}", seen=view.oid, to=oid)
-    return oid
 
 
 def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) -> None:
@@ -139,9 +131,7 @@ def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
 def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     split = split_checks(world, TOLERANT)
 
-    stepped = world.step(split.thread, fails())
-
-    assert stepped.status == "ready"
+    assert world.step(split.thread, fails()).status == "ready"
     given_up = show_thread(world.store, split.thread)["givenUp"]
     assert [each["error"] for each in given_up] == ["exit status 7", "exit status 7"]
     # They are those of the newest step that counts.
@@ -169,24 +159,13 @@ def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
 
 
 def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:
-    at = split_files(world, 40)
+    split_files(world, 40).step()
 
-    at.step()
-
-    packs = Path(world.store.path, "objects", "pack").glob("*.pack")
-    assert len(list(packs)) <= MOST_PACKS + 1
+    assert len(list(Path(world.store.path, "objects", "pack").glob("*.pack"))) <= MOST_PACKS + 1
 
 
 # A check that a dead engine left is ended and runs again; one that is at work can be stopped.
 
-CHECKED = """
-name: checked
-roles:
-  writer: {outputSchema: {type: object, required: [text]}, checks: [./check]}
-moderator:
-  - {from: $START, to: writer}
-  - {from: writer, to: $END}
-"""
 AGENT = """echo run >>runs; printf '{"meta": {"text": "words"}, "content": "a text"}'"""
 # The first one hangs, and every other one succeeds.
 CHECK = """\
@@ -202,10 +181,8 @@ while :; do sleep 0.05; done
 @pytest.fixture
 def at(world: World) -> Iterator[AtWork]:
     """Return a thread whose check is under way in another process."""
-    workflow = world.put(CHECKED).workflow
     world.program(CHECK, name="check")
-    thread = world.start(world.program(AGENT), workflow=workflow)
-    yield at_work(world, thread)
+    yield at_work(world, world.begun(CHECKED.replace("CHECKS", "./check"), world.program(AGENT)))
     end_all(world)
 
 
@@ -226,14 +203,6 @@ def test_engine_that_is_killed_has_the_check_run_again_and_the_agent_once(at: At
     assert not os.path.exists(get_run_dir(at.world.store, at.thread, at.snapshot().commit.oid).path)
 
 
-def step_again(at: AtWork) -> None:
-    """Take the step again: the checks run again, and the agent does not."""
-    assert at.world.step(at.thread, agent_player(None)).said == "a text"
-    assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"], ["check"] * 2)
-    assert at.snapshot().get_present().attempts == 0
-    at.world.assert_whole()
-
-
 def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     running = find_running(at.world.store, at.thread)
     assert running is not None
@@ -243,15 +212,17 @@ def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     ]
     assert ("writer, check check", ["thinking about it"]) in shown
 
-    paused = at.world.pause(at.thread, reason="wrong", now=True)
-
-    assert paused.status == "paused"
+    assert at.world.pause(at.thread, reason="wrong", now=True).status == "paused"
     status, err = at.finish()
     assert (status, "its check was stopped: wrong" in err) == (130, True)
     wait_until_gone(pids(at.world)[0])
     assert at.snapshot().record.event == "pause"
     at.world.resume(at.thread, reason="")
-    step_again(at)
+    # The checks run again, and the agent does not.
+    assert at.world.step(at.thread, agent_player(None)).said == "a text"
+    assert (lines(at.world, "runs"), lines(at.world, "checks")) == (["run"], ["check"] * 2)
+    assert at.snapshot().get_present().attempts == 0
+    at.world.assert_whole()
 
 
 def test_thread_that_is_killed_keeps_the_answer_unchecked(at: AtWork) -> None:
@@ -362,9 +333,8 @@ def test_a_graph_runs_inside_a_flow_inside_a_graph(world: World) -> None:
 def test_a_workflow_that_cannot_play_is_told_with_its_line(
     world: World, old: str, new: str, line: int, told: str
 ) -> None:
-    for source in (INNER, MIDDLE):
-        world.put(source)
-
+    world.put(INNER)
+    world.put(MIDDLE)
     with pytest.raises(InvalidWorkflow) as caught:
         world.put(OUTER.replace(old, new))
 

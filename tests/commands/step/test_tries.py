@@ -78,8 +78,7 @@ def test_a_verifier_that_breaks_is_asked_again_and_the_work_is_not_repeated(worl
 
 
 def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World) -> None:
-    source = PLANS.replace("meta.verified === true", "meta.report.verified")
-    thread = world.begun(source)
+    thread = world.begun(PLANS.replace("meta.verified === true", "meta.report.verified"))
     take(world, thread, {})
     with pytest.raises(TurnFailed, match="its verdict cannot be told") as failed:
         world.step(thread, in_order({}))
@@ -128,8 +127,7 @@ def test_a_verifier_may_be_a_person(world: World) -> None:
 
 
 def test_the_conditions_of_verdicts_may_be_jsonata(world: World) -> None:
-    source = PLANS.replace("root:", "language: jsonata\nroot:").replace("===", "=")
-    thread = world.begun(source)
+    thread = world.begun(PLANS.replace("root:", "language: jsonata\nroot:").replace("===", "="))
     _, roles = drive(world, thread, script(verifier=[BAD, GOOD, GOOD]))
     assert roles == ["executor", "verifier"] * 3
     world.assert_sound(thread)
@@ -179,8 +177,7 @@ class NotPlayed(Exception):
 
 
 def test_a_verdict_of_a_dead_engine_is_taken_up_and_the_work_is_not_repeated(world: World) -> None:
-    agent = world.program(AGENT)
-    thread = world.start(agent, workflow=world.put(PLANS).workflow)
+    thread = world.start(world.program(AGENT), workflow=world.put(PLANS).workflow)
     player = agent_player(None)
 
     def dies(turn: Turn) -> Played:
@@ -193,8 +190,7 @@ def test_a_verdict_of_a_dead_engine_is_taken_up_and_the_work_is_not_repeated(wor
         world.step(thread, player)
 
     assert world.snapshot(thread).get_present().at == "0.2/0"
-    runs = Path(world.store.path, "runs").read_text().split()
-    assert runs == ["executor", "verifier"] * 2
+    assert Path(world.store.path, "runs").read_text().split() == ["executor", "verifier"] * 2
     world.assert_sound(thread)
 
 

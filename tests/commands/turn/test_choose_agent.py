@@ -44,8 +44,6 @@ from uwf_git.store.trust import is_trusted, untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
 
-Commands = list[str]
-
 
 def unbound_thread(world: World) -> ThreadId:
     """Start a thread without naming an agent."""
@@ -54,7 +52,7 @@ def unbound_thread(world: World) -> ThreadId:
 
 def played_by(world: World, thread: str, **choice: Any) -> str:
     """Take a step and return the command of its agent."""
-    seen: Commands = []
+    seen: list[str] = []
 
     def play(turn: Turn) -> Played:
         seen.append(turn.agent.payload["command"])
@@ -62,11 +60,6 @@ def played_by(world: World, thread: str, **choice: Any) -> str:
 
     world.step(thread, play, **choice)
     return seen[0]
-
-
-def configure(world: World, command: str) -> None:
-    set_setting(world.store, "uwf.agent", command, cwd=world.caller.cwd)
-    world.reopen()
 
 
 def test_agent_of_the_step_may_name_its_role(world: World) -> None:
@@ -81,7 +74,8 @@ def test_agent_of_the_step_may_name_its_role(world: World) -> None:
 def test_default_of_the_environment_beats_the_configured_one(world: World) -> None:
     world.put()
     thread = unbound_thread(world)
-    configure(world, "configured")
+    set_setting(world.store, "uwf.agent", "configured", cwd=world.caller.cwd)
+    world.reopen()
 
     assert played_by(world, thread, default="of-the-environment") == "of-the-environment"
     assert played_by(world, thread) == "configured"
@@ -151,24 +145,18 @@ def test_fetched_thread_asks_for_a_work_directory_once(fetched: Fetched) -> None
     assert world.step(thread, command="mine").depth == 2
 
 
-def two_projects(world: World) -> tuple[str, str]:
-    """Make two projects, each with a program of its own at `agents/all`."""
-    places = [world.place / name / "agents" for name in ("mine", "theirs")]
-    for place in places:
-        place.mkdir(parents=True)
-        (place / "all").touch()
-    return str(places[0].parent), str(places[1].parent)
-
-
 def begun_in(world: World, workdir: str, *agents: str) -> ThreadId:
     return world.begin(StartRequest("demo", "Do it.", agents, workdir=workdir))
 
 
 def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World) -> None:
-    mine, theirs = two_projects(world)
+    mine, theirs = (str(world.place / name) for name in ("mine", "theirs"))
+    for place in (mine, theirs):
+        Path(place, "agents").mkdir(parents=True)
+        Path(place, "agents", "all").touch()
     world.put()
     assert world.step(begun_in(world, mine, "agents/all")).depth == 1
-    (world.place / "theirs" / ".workflows").mkdir()
+    Path(theirs, ".workflows").mkdir()
     Path(theirs, ".workflows", "demo.yaml").write_text(DEMO + "defaultAgent: agents/all\n")
     world.caller = world.caller._replace(cwd=theirs)
     thread = begun_in(world, theirs)
@@ -232,11 +220,7 @@ def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:
         "by a word": ("uwf-hermes --program ./it", environ, NOTHING),
         "by a variable": ("uwf-hermes", environ | {"UWF_HERMES_PROGRAM": "./it"}, NOTHING),
         "by config": ("uwf-hermes", environ, GitConfig({"uwf.hermes.program": ["./it"]})),
-        "on the path": (
-            "uwf-hermes",
-            {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-            NOTHING,
-        ),
+        "on the path": ("uwf-hermes", {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, NOTHING),
     }
     write_program(tmp_path / "hermes", "")
 
@@ -253,8 +237,7 @@ def test_command_replaces_an_agent_unless_its_settings_are_kept() -> None:
         return lay_over("r", base, typed, may_run=False, keeps=keeps)
 
     assert laid(keeps=False) == ({"command": "new", "retries": 1}, True)
-    kept = {"command": "new", "timeout": 3, "retries": 1}
-    assert laid(keeps=True) == (kept, True)
+    assert laid(keeps=True) == ({"command": "new", "timeout": 3, "retries": 1}, True)
     only = [TypedAgent("r", {"retries": 1})]
     assert not lay_over("r", base, only, may_run=False, keeps=True)[1]
     assert lay_over("r", base, only, may_run=True, keeps=True)[1]

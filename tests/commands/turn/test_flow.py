@@ -40,8 +40,7 @@ def test_an_input_that_cannot_be_filled_costs_no_attempt(
     problem = find_next_move(world.snapshot(thread)).problem
     assert problem is not None
     assert problem.code == code
-    patched = {"plan": {"text": "Do this."} if language == "javascript" else "7"}
-    world.patch(thread, patched)
+    world.patch(thread, {"plan": {"text": "Do this."} if language == "javascript" else "7"})
     assert world.step(thread, script()).role == "two"
 
 

@@ -101,8 +101,7 @@ def test_a_work_directory_below_the_top_is_the_same_folder_in_the_worktree(
     assert seen == [True] * 4
     # The first is that of the thread itself.
     branch = git("for-each-ref", "--format=%(refname)", "refs/uwf/work", cwd=world.place)
-    names = git("ls-tree", "-r", "--name-only", branch.split()[1], cwd=world.place)
-    assert "part/one.new" in names
+    assert "part/one.new" in git("ls-tree", "-r", "--name-only", branch.split()[1], cwd=world.place)
 
 
 def test_a_branch_that_failed_goes_on_in_its_worktree(world: World, git: Git) -> None:
@@ -144,8 +143,7 @@ def test_a_worktree_that_somebody_removed_is_told_and_made_again(world: World, g
     assert f"--workdir {world.place}" in (error.hint or "")
     assert world.step(two, writer(), workdir=str(world.place)).role == "three"
     run(world, thread, writer())
-    log = git("log", "--format=%s", f"refs/uwf/work/{two}", cwd=world.place)
-    assert "kept" in log
+    assert "kept" in git("log", "--format=%s", f"refs/uwf/work/{two}", cwd=world.place)
     assert worktrees(world, git) == []
 
 
@@ -166,8 +164,7 @@ def test_branches_of_a_branch_work_in_its_worktree(world: World, git: Git) -> No
 
 def test_branches_apart_within_a_branch_apart_begin_at_its_commit(world: World, git: Git) -> None:
     begin_project(world, git)
-    nested = ITEMS.replace("name: inner", "name: inner\n      isolation: worktree")
-    thread = world.begun(nested)
+    thread = world.begun(ITEMS.replace("name: inner", "name: inner\n      isolation: worktree"))
     places: dict[str, str] = {}
 
     run(world, thread, writer(places))
@@ -235,8 +232,7 @@ def test_an_agent_that_a_worktree_lacks_is_that_of_the_work_directory(
 ) -> None:
     """One that git ignores, as those of a virtual environment, or above the repository."""
     begin_project(world, git)
-    program = Path(world.program("pwd > ran\necho done", name=command))
-    assert program.exists()
+    assert Path(world.program("pwd > ran\necho done", name=command)).exists()
     thread = world.begun(PAIR)
     world.step(thread, command=command, workdir=str(world.place))
     one, _ = children(world.snapshot(thread))

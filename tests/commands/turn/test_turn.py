@@ -143,8 +143,7 @@ def test_file_that_goes_meanwhile_is_told_as_missing(world: World) -> None:
     thread = begin(world, "[docs/1-a.md]")
     (world.place / "docs" / "1-a.md").unlink()
     assert given(world, thread) == [{"path": "docs/1-a.md", "problem": "is not there"}]
-    prompt = render_prompt(get_context(world.store, thread))
-    assert "## docs/1-a.md\n\n(It is not there.)" in prompt
+    assert "## docs/1-a.md\n\n(It is not there.)" in render_prompt(get_context(world.store, thread))
 
 
 def test_context_of_a_past_step_says_that_files_are_not_kept(world: World) -> None:
@@ -226,20 +225,18 @@ def test_a_result_that_no_step_can_mend_needs_another_workflow(
     with pytest.raises(WrongStatus):
         world.poke(middle)
 
-    hint = caught.value.hint or ""
+    error, hint = caught.value.message, caught.value.hint or ""
 
     assert f"`uwf thread fork {thread}`" in hint
-    shown = show_thread(world.store, thread)
-    error, status = caught.value.message, "ready"
-    assert shown["heldBy"] == [{"thread": middle, "status": status, "error": error, "hint": hint}]
+    held = {"thread": middle, "status": "ready", "error": error, "hint": hint}
+    assert show_thread(world.store, thread)["heldBy"] == [held]
     told = advise(world.store, world.snapshot(thread), NextMove())
     assert (told.text, told.is_usual) == (f"{error}; {hint}", False)
     # As the hint says.
     fork = world.fork(thread)
     world.put(INNER)
     world.put(MIDDLE)
-    workflow = world.put(OUTER).workflow
-    world.amend(fork, workflow=workflow, default_agent="nobody")
+    world.amend(fork, workflow=world.put(OUTER).workflow, default_agent="nobody")
     play = script(digger={"depth": 2}, closer={"good": True})
     assert drive(world, fork, play)[0].stopped == "end"
     world.assert_sound(fork)
@@ -285,9 +282,7 @@ def test_pattern_that_runs_for_ever_is_stopped_and_reported(world: World) -> Non
 def test_what_no_node_can_hold_is_a_failed_attempt(
     place: str, fields: dict[str, Any], world: World
 ) -> None:
-    failed = failure(world, {}, **{"meta": {}, **fields})
-
-    assert f"the value at $.{place} " in failed.message
+    assert f"the value at $.{place} " in failure(world, {}, **{"meta": {}, **fields}).message
 
 
 @pytest.mark.parametrize(
@@ -298,8 +293,7 @@ def test_what_no_node_can_hold_is_a_failed_attempt(
 def test_answer_that_no_shared_store_would_take_is_a_failed_attempt(
     meta: Any, content: str, world: World
 ) -> None:
-    failed = failure(world, {"type": "object"}, meta, content=content)
-    assert "more than 31m" in failed.reason
+    assert "more than 31m" in failure(world, {"type": "object"}, meta, content=content).reason
 
 
 def test_usage_below_zero_is_refused_and_told_to_the_next_try(world: World) -> None:

@@ -108,11 +108,10 @@ def parts_of(store: Store, oid: Oid, *, file: str = NOW_FILE) -> dict[str, bytes
     assert isinstance(commit, Commit)
     tree = store.objects[commit.tree]
     assert isinstance(tree, Tree)
-    blob = store.objects[tree[file.encode()][1]]
     return {
         "commit": commit.as_raw_string(),
         "tree": tree.as_raw_string(),
-        file: blob.as_raw_string(),
+        file: store.objects[tree[file.encode()][1]].as_raw_string(),
     }
 
 
@@ -126,7 +125,6 @@ def put_over(parts: dict[str, bytes], name: str, content: bytes) -> tuple[list[R
         name, content = "tree", parts["tree"].replace(head + old, head + new, 1)
     if name == "tree":
         objects.append(Raw(Tree, content))
-        old_tree = Raw(Tree, parts["tree"])
-        content = parts["commit"].replace(old_tree.id, objects[-1].id, 1)
+        content = parts["commit"].replace(Raw(Tree, parts["tree"]).id, objects[-1].id, 1)
     objects.append(Raw(Commit, content))
     return objects, objects[-1].id

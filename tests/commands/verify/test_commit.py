@@ -174,8 +174,7 @@ def test_present_that_lies_is_reported(
 
 def test_present_that_is_written_in_another_way_is_reported(store: Store, story: Story) -> None:
     document = story.snapshot.get_present().as_document() | {"depth": 3.0}
-    content = encode_json(dict(reversed(document.items())))
-    forge(store, REF, {-1: holds(store, "now.json", content)})
+    forge(store, REF, {-1: holds(store, "now.json", encode_json(dict(reversed(document.items()))))})
 
     assert messages(store) == [
         "now.json has what the history gives, and is not written as uwf writes it"
@@ -256,10 +255,9 @@ def test_step_that_goes_on_from_elsewhere_is_reported(store: Store, story: Story
 
     forge(store, REF, {-1: moved})
 
-    told = messages(store)
     assert any(
         each.startswith("step ") and each.endswith(f"and the head before was {second}")
-        for each in told
+        for each in messages(store)
     )
 
 

@@ -129,9 +129,7 @@ def test_a_split_of_a_graph_where_no_transition_leads_is_told(world: World) -> N
 
 @pytest.mark.parametrize("at", ["0/0", "0/7", "0/1.2", "1", "", "x"])
 def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -> None:
-    told = forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))
-
-    assert told
+    assert forge(split, split.thread, says("Uwf-At: 0/1", f"Uwf-At: {at}" if at else "Uwf-X: 1"))
 
 
 def test_a_split_of_an_ended_thread_is_told(world: World) -> None:
@@ -192,9 +190,8 @@ def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
     commit = copy_commit(world.store, split.tip.commit.oid)
     says("Uwf-Event: split", "Uwf-Event: patch")(commit)
     says("split: checks into 2", "patch: x")(commit)
-    patched = put(world.store, commit)
 
-    told = forge(split, split.children[0], has_parents(patched))
+    told = forge(split, split.children[0], has_parents(put(world.store, commit)))
 
     assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
 
@@ -252,8 +249,7 @@ def test_a_join_of_another_content_is_told(ended: Split, change: str) -> None:
     derived = draft(ended, tips_of(ended)).write(world.store)
     joined = read_snapshot(world.store, derived)
     split, first, second = joined.commit.parents
-    present = joined.get_present()
-    lie = encode_json(present._replace(state={"approved": True}).as_document())
+    lie = encode_json(joined.get_present()._replace(state={"approved": True}).as_document())
     changes: dict[str, Change] = {
         "state": holds(world.store, "now.json", lie),
         "head": says(f"Uwf-Node: {joined.record.node}", "Uwf-Node: 0123456789ABC"),
@@ -316,9 +312,7 @@ def stranger(world: World, thread: ThreadId) -> Snapshot:
 def test_a_join_of_a_thread_that_is_paused_is_told(ended: Split) -> None:
     ended.world.pause(ended.thread)
 
-    told = tell_join(ended, tips_of(ended))
-
-    assert told[0] == "Uwf-Event is join, after the thread was paused"
+    assert tell_join(ended, tips_of(ended))[0] == "Uwf-Event is join, after the thread was paused"
 
 
 def test_a_join_of_a_stranger_under_the_id_of_a_branch_is_told(ended: Split) -> None:
@@ -368,15 +362,13 @@ def test_what_a_branch_forged_is_told_of_the_thread_that_joined_it(ended: Split)
     tip = world.snapshot(child)
     step = copy_commit(world.store, tip.commit.parents[0])
     lie = read_snapshot(world.store, tip.commit.parents[0]).get_present()
-    state = {**lie.state, "approved": True}
-    now = encode_json(lie._replace(state=state).as_document())
+    now = encode_json(lie._replace(state={**lie.state, "approved": True}).as_document())
     holds(world.store, "now.json", now)(step)
     end = copy_commit(world.store, tip.commit.oid)
     holds(world.store, "now.json", now)(end)
     end.parents = [ObjectID(put(world.store, step).encode())]
-    forged = read_snapshot(world.store, put(world.store, end))
 
-    told = tell_join(ended, [tips_of(ended)[0], forged])
+    told = tell_join(ended, [tips_of(ended)[0], read_snapshot(world.store, put(world.store, end))])
 
     assert told == ["now.json says state.approved true, and the history gives nothing"]
 
@@ -416,8 +408,7 @@ def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> No
         {"trying": "0/0.1/0"},
     ):
         given_up = Split(world, thread)
-        told = forge(given_up, thread, says_now(given_up, thread, **parts))
-        assert_told(told, "now.json says ")
+        assert_told(forge(given_up, thread, says_now(given_up, thread, **parts)), "now.json says ")
 
 
 def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
@@ -457,6 +448,5 @@ def _count_reads(world: World, split: Split) -> int:
     split.finish_branches()
     assert split.step() == "ready"
     counting = CountingObjects(world.store.objects)
-    store = world.store._replace(objects=counting)
-    assert tell(store, split.thread, split.tip.commit.oid) == []
+    assert tell(world.store._replace(objects=counting), split.thread, split.tip.commit.oid) == []
     return counting.count

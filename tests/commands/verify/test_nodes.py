@@ -220,8 +220,7 @@ def test_meta_that_breaks_its_roles_schema_is_reported(
 
 
 def test_role_that_the_workflow_has_not_is_reported(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    story.step("stranger")
+    Story(store, clock).step("stranger")
 
     assert messages(store) == ["Uwf-Role is 'stranger', which is no role of the workflow"]
 
@@ -255,8 +254,7 @@ def test_same_name_in_both_forms_is_reported(store: Store, story: Story) -> None
     path = place(note.hash)
     forge(store, REF, {-1: also(brings(store, note), holds(store, path, as_json))})
 
-    told = messages(store)
-    assert f"{path} is there a second time, as {path.rpartition('/')[2][:-5]}.md" in told
+    assert f"{path} is there a second time, as {path.rpartition('/')[2][:-5]}.md" in messages(store)
 
 
 def test_suffix_that_is_not_of_the_form_is_reported(store: Store, story: Story) -> None:

@@ -89,8 +89,7 @@ def test_each_step_is_listed_with_its_signer_newest_first(
 ) -> None:
     thread = signing.begun()
     signing.step(thread)
-    other = make_ssh_key(tmp_path / "other")
-    signing.store = signed_by(signing.store, other)
+    signing.store = signed_by(signing.store, make_ssh_key(tmp_path / "other"))
     signing.step(thread)
     signing.store = with_settings(signing.store, commit__gpgsign="false")
     signing.step(thread)
@@ -159,8 +158,7 @@ def test_work_is_kept_when_its_commit_cannot_be_signed(
     world: World, tmp_path: Path, answer: str
 ) -> None:
     thread = world.start(counted(world, tmp_path, answer), workflow=world.put().workflow)
-    locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
-    world.store = signed_by(world.store, locked)
+    world.store = signed_by(world.store, make_ssh_key(tmp_path / "locked", passphrase="secret"))
     play = agent_player(lambda _said: None)
     for _again in range(2):
         with refuses("cannot-sign") as caught:
@@ -192,8 +190,7 @@ def test_agent_does_not_start_when_its_work_could_not_be_signed(
 
 @needs_ssh
 def test_command_that_cannot_sign_leaves_nothing(world: World, tmp_path: Path) -> None:
-    locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
-    world.store = signed_by(world.store, locked)
+    world.store = signed_by(world.store, make_ssh_key(tmp_path / "locked", passphrase="secret"))
     with refuses("cannot-sign"):
         world.put()
     assert told(world) == []
@@ -206,8 +203,7 @@ def test_agent_of_ssh_s_signs_step_after_step(world: World, tmp_path: Path, key:
     with ssh_agent(tmp_path / "s", key) as environ:
         key.unlink()
         world.caller = world.caller._replace(environ=environ)
-        thread = world.begun()
-        world.step(thread)
+        world.step(world.begun())
     assert [each.verdict.signer for each in told(world)] == ["ada"] * 3
 
 
@@ -221,8 +217,7 @@ def test_steps_may_be_signed_by_gpg(
     with gpg_home(tmp_path, "Ada") as environ:
         monkeypatch.setenv("GNUPGHOME", environ["GNUPGHOME"])
         world.caller = world.caller._replace(environ=environ)
-        thread = world.begun()
-        world.step(thread)
+        world.step(world.begun())
         found = told(world)
         git("verify-commit", *[each.commit for each in found], cwd=Path(world.store.path))
     assert {(each.verdict.status, each.verdict.format) for each in found} == {("good", "openpgp")}
@@ -243,8 +238,7 @@ def test_process_signs_as_the_settings_of_its_user_say(
         "name: one\nroles: {a: {systemPrompt: x}}\n"
         "moderator:\n  - {from: $START, to: a}\n  - {from: a, to: $END}\n"
     )
-    process = world.process("workflow", "put", "demo.yaml")
-    assert process.communicate()[1] == b""
+    assert world.process("workflow", "put", "demo.yaml").communicate()[1] == b""
     world.store = trusting(world.store, tmp_path, f"ada {public_half(key)}")
     assert [each.verdict.signer for each in told(world)] == ["ada"]
 

@@ -74,8 +74,7 @@ def test_store_that_was_worked_with_is_clean(world: World) -> None:
     world.step(fork, content_player)
     with pytest.raises(AgentFailed):
         world.step(going, fails())
-    kept = get_head(world.store, fork).commit
-    preserve_commit(world.store, fork, kept)
+    preserve_commit(world.store, fork, get_head(world.store, fork).commit)
 
     done = verify(world.store, [])
 
@@ -231,8 +230,7 @@ def test_ref_that_points_nowhere_is_reported(
 
 def test_archived_thread_with_its_active_ref_is_noted_and_no_trouble(store: Store) -> None:
     clock = iter(range(1_760_000_000_000, 1_770_000_000_000, 1000)).__next__
-    story = tell_small_story(store, clock)
-    before = Oid(story.snapshot.commit.parents[0])
+    before = Oid(tell_small_story(store, clock).snapshot.commit.parents[0])
     store.refs.create(ACTIVE + THREAD, before)
 
     done = verify(store, [])

@@ -23,8 +23,7 @@ def store(world: World, tmp_path: Path) -> Store:
     """Put a workflow that includes a file."""
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "check.md").write_text("Check.")
-    path = str(tmp_path / "demo.yaml")
-    put_workflow(world.store, world.caller, SOURCE.encode(), path=path)
+    put_workflow(world.store, world.caller, SOURCE.encode(), path=str(tmp_path / "demo.yaml"))
     return world.store
 
 

@@ -78,13 +78,11 @@ def test_secrets_large_files_and_repositories_inside_are_left_out(
     (place / "keys.txt").write_text("it is s3cret-word, here")
     git("init", "--quiet", "inner", cwd=place)
     (place / "inner" / "file").touch()
-    git("add", ".", cwd=place / "inner")
-    git("commit", "--quiet", "-m", "inner", cwd=place / "inner")
+    commit_all(place / "inner", git)
 
     commit = chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
 
-    names = [".env.example", ".gitignore", "edge", "notes", "part/deep"]
-    assert list_tree(chain, commit) == names
+    assert list_tree(chain, commit) == [".env.example", ".gitignore", "edge", "notes", "part/deep"]
     assert left_out(chain, commit) == {
         ".env": "by its name a secret",
         "inner/": "a repository inside",
@@ -103,8 +101,7 @@ def test_any_name_and_kind_of_file_is_recorded(world: World, chain: Chain, name:
     (place / "part").rmdir()
     (place / "part").write_text("now a file")
     (place / ".gitignore").chmod(0o755)
-    commit = chain.record("now", AFTER, None)
-    rows = chain.git.ask("ls-tree", "-r", "-z", commit).split("\0")
+    rows = chain.git.ask("ls-tree", "-r", "-z", chain.record("now", AFTER, None)).split("\0")
     found = {row.partition("\t")[2]: row[:6] for row in rows if row}
     assert found == {name: "100644", "notes": "120000", "part": "100644", ".gitignore": "100755"}
 
@@ -133,8 +130,7 @@ def test_without_a_commit_and_in_a_merge_the_files_are_recorded(world: World, gi
     first = chain.record("now", AFTER, None)
     assert chain.git.ask("show", f"{first}:notes") == "no commit yet"
 
-    git("add", ".", cwd=world.place)
-    git("commit", "--quiet", "-m", "base", cwd=world.place)
+    commit_all(world.place, git)
     for branch in ("left", "right"):
         git("checkout", "--quiet", "-b", branch, "main", cwd=world.place)
         (world.place / "notes").write_text(f"{branch}\n")
@@ -149,8 +145,7 @@ def test_without_a_commit_and_in_a_merge_the_files_are_recorded(world: World, gi
 
 
 def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> None:
-    git("config", "-f", f"{world.store.path}/config", "uwf.maxRecordedFiles", "1k", cwd=world.place)
-    world.reopen()
+    world.configure("uwf.maxRecordedFiles", "1k")
     bounded = open_chain(world, chain.thread)
     (world.place / "one").write_bytes(b"1" * 600)
     bounded.record("now", AFTER, None)
@@ -169,8 +164,7 @@ def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> 
 def test_ids_of_more_than_40_digits_are_refused(world: World, git: Git) -> None:
     git("init", "--quiet", "--object-format=sha256", cwd=world.place)
     (world.place / "notes").touch()
-    git("add", ".", cwd=world.place)
-    git("commit", "--quiet", "-m", "one", cwd=world.place)
+    commit_all(world.place, git)
     with pytest.raises(ProgramFailed, match="40 digits"):
         open_chain(world, world.begun()).record("now", AFTER, None)
 
@@ -370,8 +364,7 @@ def test_a_branch_that_ends_leaves_the_branch_of_the_user_that_its_ref_leads_to(
     thread, (one, _) = begin_split(world, git)
     head = git("rev-parse", "main", cwd=world.place)
     git("symbolic-ref", f"refs/uwf/work/{one}", "refs/heads/main", cwd=world.place)
-    git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)
-    world.reopen()
+    world.configure("uwf.recordFiles", "false")
     world.step(thread, writer())
     world.kill(one, reason="enough")
     assert git("rev-parse", "main", cwd=world.place) == head

@@ -5,14 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.worktree.project import (
-    PAIR,
-    begin_project,
-    commit_all,
-    run,
-    split,
-    worktrees,
-)
+from commands.worktree.project import PAIR, begin_project, commit_all, run, split, worktrees
 from commands.world import Git, World, replied
 from refusing import refuses
 
@@ -133,11 +126,9 @@ def test_what_only_a_submodule_has_is_kept(
     ref = f"refs/uwf/inner/{one}/lib"
     kept = git("rev-parse", ref, cwd=keeper).strip()
     found = git("rev-parse", f"{ref}{parents}", cwd=keeper).split()
-    texts = {git("show", f"{each}:{name}", cwd=keeper) for each in found}
-    assert "mine\n" in texts
+    assert "mine\n" in {git("show", f"{each}:{name}", cwd=keeper) for each in found}
     # The project's commit names it, and says where it is.
-    named = git("rev-parse", f"refs/uwf/work/{one}:lib", cwd=world.place).strip()
-    assert named == kept
+    assert git("rev-parse", f"refs/uwf/work/{one}:lib", cwd=world.place).strip() == kept
     said = git("log", "-1", "--format=%B", f"refs/uwf/work/{one}", cwd=world.place)
     assert f"\nlib: {ref} of {keeper}\n\nUwf-Thread: {one}\n" in said
     (shown, _) = show_thread(world.store, thread)["work"]
@@ -210,8 +201,7 @@ def test_repositories_of_any_kind_are_kept(world: World, git: Git, origin: Path)
         each["path"]: each["ref"] for each in show_thread(world.store, thread)["work"][0]["inner"]
     }
     assert set(kept) == {".odd..né me~.lock", "a/outer", "a/outer/inner", "half"}
-    texts = {path: git("show", f"{ref}:text", cwd=world.place) for path, ref in kept.items()}
-    assert texts == {
+    assert {path: git("show", f"{ref}:text", cwd=world.place) for path, ref in kept.items()} == {
         ".odd..né me~.lock": "odd",
         "a/outer": "outer",
         "a/outer/inner": "inner",
@@ -219,8 +209,7 @@ def test_repositories_of_any_kind_are_kept(world: World, git: Git, origin: Path)
     }
     assert git("show", f"{kept['half']}^1:text", cwd=world.place) == "3"
     assert kept["a/outer/inner"] == f"refs/uwf/inner/{one}/a/outer%2Finner"
-    links = git("ls-tree", "-r", f"refs/uwf/work/{one}", cwd=world.place)
-    assert links.count("160000 commit") == 4
+    assert git("ls-tree", "-r", f"refs/uwf/work/{one}", cwd=world.place).count("160000 commit") == 4
     assert git("rev-parse", "--is-shallow-repository", cwd=world.place) == "false\n"
     git("fsck", "--strict", cwd=world.place)
     assert Path(world.place, ".git/lfs/objects/ab/cd/abcd").read_text() == "large"

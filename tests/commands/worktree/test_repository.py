@@ -9,12 +9,7 @@ from commands.world import Git, World
 from refusing import refuses
 
 from uwf_git.commands.worktree.record import Worktree
-from uwf_git.commands.worktree.repository import (
-    commit_tree,
-    find_origin,
-    git_of,
-    name_index,
-)
+from uwf_git.commands.worktree.repository import commit_tree, find_origin, git_of, name_index
 from uwf_git.store.git.program import ProgramFailed
 
 

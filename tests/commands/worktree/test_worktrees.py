@@ -267,8 +267,7 @@ def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> Non
             git("commit", "--quiet", "-am", "ours", cwd=place)
             with pytest.raises(subprocess.CalledProcessError):
                 git("merge", "theirs", cwd=place)
-            git_dir = git("rev-parse", "--absolute-git-dir", cwd=place).strip()
-            Path(git_dir, "index.lock").touch()
+            Path(git("rev-parse", "--absolute-git-dir", cwd=place).strip(), "index.lock").touch()
             (place / "cache").mkdir()
             (place / "cache" / "file").write_text("x")
             (place / "cache").chmod(0o555)
@@ -359,8 +358,7 @@ def test_a_kill_of_the_thread_keeps_the_work_of_all_its_branches(world: World, g
 
 def works(world: World, git: Git) -> list[str]:
     """List the refs of works in the project."""
-    listed = git("for-each-ref", "--format=%(refname)", "refs/uwf", cwd=world.place)
-    return listed.splitlines()
+    return git("for-each-ref", "--format=%(refname)", "refs/uwf", cwd=world.place).splitlines()
 
 
 def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) -> None:

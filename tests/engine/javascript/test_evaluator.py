@@ -291,19 +291,16 @@ def test_one_that_fails_costs_what_it_did() -> None:
 
 def test_cheap_ones_may_be_as_many_as_a_move_asks() -> None:
     together = Together()
-    names = {"state": {"n": 1}, "iteration": 0}
     for _ in range(10_000):
-        assert together.holds("state.n === 1 && iteration < 5", names)
+        assert together.holds("state.n === 1 && iteration < 5", {"state": {"n": 1}, "iteration": 0})
     with pytest.raises(ExpressionFailed, match="unknown name"):
         together.holds("state.n === 1 && iteration < 5", {"state": {}})
 
 
 # Texts as UTF-16 units, and what a name is.
 
-ANY_TEXT = st.text(st.characters() | st.sampled_from("\ud83d\ude00\ufeff😀"))
 
-
-@given(ANY_TEXT)
+@given(st.text(st.characters() | st.sampled_from("\ud83d\ude00\ufeff😀")))
 def test_units_are_those_of_utf_16(text: str) -> None:
     units = to_units(text)
     assert len(units) == len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -5,8 +5,6 @@ import pytest
 from uwf_git.engine.javascript.parser import LEVELS, parse_expression
 from uwf_git.engine.javascript.values import SOURCE_BYTES, ExpressionFailed
 
-NAMES = {"state", "iteration", "prompt", "depth"}
-
 REFUSED = [
     ("state.a = 1", 9, "JavaScript compares with ==="),
     ("state.a++", 8, "an expression cannot assign"),
@@ -34,7 +32,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "position", "problem"), REFUSED)
 def test_the_error_names_the_character(text: str, position: int, problem: str) -> None:
     with pytest.raises(ExpressionFailed) as raised:
-        parse_expression(text, NAMES)
+        parse_expression(text, {"state", "iteration", "prompt", "depth"})
     assert (raised.value.position, raised.value.code) == (position, "expression-failed")
     assert raised.value.problem.startswith(problem)
     assert raised.value.message.endswith(f"(at character {position})")

@@ -52,10 +52,9 @@ def test_the_same_gives_the_same(form: str) -> None:
 def hostile(text: str) -> list[Subject]:
     """Return a graph and a flow that say *text* wherever they can."""
     ways = (Transition(text, text), Transition(END, text))
-    agent = {"agentId": text, "output": text}
     nodes = {
         "0": FlowNode("0", "conditional", {"id": text, "condition": text}),
-        "0/0": FlowNode("0/0", "agent", agent),
+        "0/0": FlowNode("0/0", "agent", {"agentId": text, "output": text}),
     }
     return [
         Subject(text, text, {text: text}, {START: ways, text: ways}),

@@ -25,10 +25,9 @@ def drawing_of(
     return Drawing("", "", 100, 100, tuple(boxes), tuple(lines), tuple(texts), marks)
 
 
-OUTSIDE = Text(95, 20, "abc", NAME, "a")
 BOX = Box(10, 10, 50, 30, "role", "a")
 FAULTS = {
-    "outside the picture": Drawing("", "", 100, 100, (), (), (OUTSIDE,), ()),
+    "outside the picture": Drawing("", "", 100, 100, (), (), (Text(95, 20, "abc", NAME, "a"),), ()),
     "texts over one another": drawing_of(
         texts=[Text(10, 20, "abc", NAME, "a"), Text(20, 24, "def", LABEL, "b")]
     ),
@@ -64,9 +63,8 @@ def test_hostile_names_are_kept_in_their_place(text: str) -> None:
     assert (
         find_faults(lay_out(make_plan(Subject(text, text, {text: text, "b": text}, graph)))) == []
     )
-    loop = {"name": text, "condition": text, "maxIterations": text}
     nodes = {
-        "0": FlowNode("0", "loop", loop),
+        "0": FlowNode("0", "loop", {"name": text, "condition": text, "maxIterations": text}),
         "0/0": FlowNode("0/0", "agent", {"agentId": text, "output": text}),
         "0/1": FlowNode("0/1", "workflow", {"use": text, "id": text}),
     }

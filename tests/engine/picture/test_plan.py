@@ -36,8 +36,7 @@ def blocks_of(subject: Subject) -> dict[str, Block]:
 def test_every_node_has_its_block() -> None:
     for subject in [every_kind(), *map(read_subject, SEED_FLOWS)]:
         assert isinstance(subject.moves, Flow)
-        blocks = blocks_of(subject)
-        assert {place: block.kind for place, block in blocks.items()} == {
+        assert {place: block.kind for place, block in blocks_of(subject).items()} == {
             place: node.kind for place, node in subject.moves.nodes.items()
         }
 
@@ -53,18 +52,11 @@ def graph_of(**ways: str) -> Graph:
     }
 
 
-def planned(graph: Graph) -> GraphPlan:
-    return plan_graph(Subject("x", "", {}, graph), graph)
-
-
-def names_of(plan: GraphPlan) -> list[str]:
-    return [station.name for station in plan.stations]
-
-
 def test_an_order_with_fewer_ways_back_is_taken() -> None:
     graph = graph_of(start="a", c="end", b="c", a="b")
     assert order_roles(graph, ["c", "b", "a"]) == ["a", "b", "c"]
-    assert names_of(planned(graph)) == ["start", "a", "b", "c", "end"]
+    stations = plan_graph(Subject("x", "", {}, graph), graph).stations
+    assert [station.name for station in stations] == ["start", "a", "b", "c", "end"]
 
 
 RAN = {"writer": 2, "checker": 1}

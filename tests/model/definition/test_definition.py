@@ -58,8 +58,7 @@ def found(findings: Findings) -> tuple[Problem, ...]:
     ],
 )
 def test_place_below_a_value_has_its_line(inner: str, path: str, line: int) -> None:
-    text = "s:\n  type: 1\n  x.y:\n    z: 2\n  list:\n  - 3\n  - w: 4\n"
-    findings = Findings(parse_yaml(text))
+    findings = Findings(parse_yaml("s:\n  type: 1\n  x.y:\n    z: 2\n  list:\n  - 3\n  - w: 4\n"))
     findings.add_below(("s",), Problem(inner, "is wrong"))
     assert found(findings) == (Problem(path, "is wrong", line),)
 
@@ -224,8 +223,7 @@ def test_a_workflow_cannot_contain_itself() -> None:
     )
 
     assert direct == [(4, "root.use", "workflow x cannot contain itself")]
-    message = "workflow inner cannot contain itself: outer contains it"
-    assert through == [(2, "root.use", message)]
+    assert through == [(2, "root.use", "workflow inner cannot contain itself: outer contains it")]
 
 
 def test_a_flow_that_is_no_table_can_neither_be_a_node_nor_play_a_role() -> None:
@@ -355,30 +353,14 @@ def test_which_keys_branches_share(fields: str, nodes: str, keys: list[str]) -> 
     assert [message.split("'")[1] for _line, _path, message in found] == keys
 
 
-SPLITS = [
-    f"{{type: parallel, {{}}nodes: [{CODER}]}}",
-    f"{{type: map, over: state.a, {{}}nodes: [{CODER}]}}",
-    "{type: workflow, use: inner, {}name: n}",
-]
-
-
-def fills(split: str, fields: str) -> str:
-    return split.replace("{}", f"{fields}, " if fields else "")
-
-
-def find_policies(root: str) -> list[tuple[str, str]]:
-    """Return where a policy gives up no branch, and the first words of the warning."""
-    found = warnings(f"{ROLES.rstrip()} {root}\n")
-    return [(path, message.partition(" of ")[0]) for _line, path, message in found]
-
-
 def test_a_policy_further_up_and_with_tries() -> None:
-    split = fills(SPLITS[0], "onError: retry")
     root = (
         "{type: sequential, onError: continue, nodes: [{type: sequential, onError: stop, nodes: "
-        f"[{split}]}}]}}"
+        f"[{{type: parallel, onError: retry, nodes: [{CODER}]}}]}}]}}"
     )
-    assert find_policies(root) == [("root.nodes[0].nodes[0]", "onError: continue")]
+    ((_line, path, message),) = warnings(f"{ROLES.rstrip()} {root}\n")
+    assert path == "root.nodes[0].nodes[0]"
+    assert message.startswith("onError: continue of ")
 
 
 GRAPH = """\
@@ -398,8 +380,7 @@ def use(text: str, *known: UsedWorkflow) -> UsedWorkflow:
 
 
 def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:
-    known = use(GRAPH)
-    nodes = list(known.nodes)
+    nodes = list(use(GRAPH).nodes)
     for number in range(2_000):
         place = {"type": "workflow", "use": "w", "workflow": reference(nodes[0].hash)}
         flow = build_node(FLOW, {"nodes": {"0": place}}, timestamp=0)
@@ -531,7 +512,6 @@ def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
 
 
 def test_role_that_a_picture_shows_like_an_end_is_a_warning() -> None:
-    told = warnings_of(read(SOUND.replace("writer", "end")))
-    assert told == [
+    assert warnings_of(read(SOUND.replace("writer", "end"))) == [
         (3, "roles.end", "a picture shows end of the graph alike; give the role another name")
     ]

@@ -193,9 +193,7 @@ def test_the_table_keeps_what_it_has() -> None:
 
 @pytest.mark.parametrize(("to", "place"), [("all", "0/3"), ("files", "0/2/1")])
 def test_a_container_is_named_by_its_id_or_name(to: str, place: str) -> None:
-    addition = read_appended("[{type: agent, agentId: a}]", to)
-
-    assert addition.flow.nodes[place] == AGENT
+    assert read_appended("[{type: agent, agentId: a}]", to).flow.nodes[place] == AGENT
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ def test_large_packs_are_left_alone_when_it_happens_by_itself(
 ) -> None:
     at, noise = Path(store.path), os.urandom(9 * 1024 * 1024)
     (at / "noise").write_bytes(noise)
-    oid = git("hash-object", "-w", "noise", cwd=at)
-    git("update-ref", "refs/tags/noise", oid.strip(), cwd=at)
+    git("update-ref", "refs/tags/noise", git("hash-object", "-w", "noise", cwd=at).strip(), cwd=at)
     git("repack", "-adq", cwd=at)
     (large,) = packs(store)
     story.step()
@@ -58,8 +57,7 @@ def test_what_no_ref_needs_goes_when_it_is_old_whatever_the_settings_say(
     story: Story, store: Store
 ) -> None:
     young, old = put_raw(store, "blob", b"young"), put_raw(store, "blob", b"old")
-    path = Path(store.path, "objects", old[:2].decode(), old[2:].decode())
-    os.utime(path, LONG_AGO)
+    os.utime(Path(store.path, "objects", old[:2].decode(), old[2:].decode()), LONG_AGO)
     gc(configured(store, pruneExpire="now"))
     assert loose(store) == [young.decode()]
 

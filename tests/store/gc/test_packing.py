@@ -232,8 +232,7 @@ def test_what_no_ref_needs_is_kept_for_a_while(store: Store, told: str, days: in
 
 @pytest.mark.parametrize("told", ["never", "false", "nonsense"])
 def test_what_no_ref_needs_is_kept_for_ever(store: Store, told: str) -> None:
-    told_so = store._replace(config=config(pruneExpire=told))
-    assert find_expiry(told_so, "git", os.environ) is None
+    assert find_expiry(store._replace(config=config(pruneExpire=told)), "git", os.environ) is None
 
 
 @pytest.mark.parametrize("told", ["now", "1.second.ago", "all", "5.minutes.ago"])

@@ -405,8 +405,7 @@ Environ = dict[str, str]
 @pytest.fixture
 def environ() -> Environ:
     """Return the environment of a user with a home, whose git has the usual places."""
-    names = ("HOME", "PATH", "TMPDIR", "GIT_CONFIG_NOSYSTEM")
-    return {name: os.environ[name] for name in names}
+    return {name: os.environ[name] for name in ("HOME", "PATH", "TMPDIR", "GIT_CONFIG_NOSYSTEM")}
 
 
 @pytest.fixture

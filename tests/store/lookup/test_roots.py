@@ -66,8 +66,7 @@ def test_a_version_behind_a_damaged_one_cannot_be_asked(store: Store) -> None:
         )
     ]
     for number in (1, 2):
-        node = build_node(TEXT, str(number), timestamp=0)
-        added = ("demo", node, ())
+        added = ("demo", build_node(TEXT, str(number), timestamp=0), ())
         signing = signed(number)
         versions.append(
             add_version(store, versions[-1], added=added, source=SourceFiles(b"2"), signing=signing)

@@ -103,8 +103,7 @@ def test_thin_pack_is_completed_so_that_git_finds_it_whole(tmp_path: Path, git: 
 
     assert asked
     assert git("verify-pack", path.with_suffix(".idx"), cwd=tmp_path) == ""
-    bad = git("index-pack", "-o", tmp_path / "git.idx", path, cwd=tmp_path)
-    assert bad
+    assert git("index-pack", "-o", tmp_path / "git.idx", path, cwd=tmp_path)
     assert (tmp_path / "git.idx").read_bytes() == path.with_suffix(".idx").read_bytes()
 
 

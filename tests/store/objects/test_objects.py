@@ -406,8 +406,7 @@ def test_folder_that_is_named_often_is_walked_once(store: Store) -> None:
     for at in range(1000):
         tree.add(b"%d" % at, 0o040000, inner.id)
     store.objects.add_objects([(blob, None), (inner, None)])
-    tip = commit_of(store, tree)
-    assert len(walked(store, tip, set())) == 4
+    assert len(walked(store, commit_of(store, tree), set())) == 4
 
 
 def commit_of(store: Store, tree: Tree) -> Oid:

@@ -82,8 +82,7 @@ def test_every_object_that_git_packs_is_read(
 ) -> None:
     git(*how, cwd=Path(store.path))
     assert all(read_all(PackFolder(str(folder_of(store))), made))
-    chance = random.Random(5)
-    chance.shuffle(made)
+    random.Random(5).shuffle(made)
     assert all(read_all(PackFolder(str(folder_of(store))), made))
 
 

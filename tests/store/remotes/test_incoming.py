@@ -40,8 +40,7 @@ BLOBS = [Blob.from_string(b"one"), Blob.from_string(b"two" * 1000)]
 
 def pack() -> bytes:
     file = BytesIO()
-    objects = [(blob, None) for blob in BLOBS]
-    write_pack_objects(file, objects, object_format=DEFAULT_OBJECT_FORMAT)
+    write_pack_objects(file, [(blob, None) for blob in BLOBS], object_format=DEFAULT_OBJECT_FORMAT)
     return file.getvalue()
 
 
@@ -197,8 +196,7 @@ OLD, NEW, OTHER = (Blob.from_string(content) for content in (b"old", b"new", b"o
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a hook: objects in the store, in quarantine and elsewhere."""
-    store = create_store(str(tmp_path / "store.git"))
-    store.objects.add_objects([(OLD, None)])
+    create_store(str(tmp_path / "store.git")).objects.add_objects([(OLD, None)])
     DurableObjects(str(tmp_path / "incoming")).add_objects([(NEW, None)])
     DurableObjects(str(tmp_path / "else:where")).add_objects([(OTHER, None)])
     quoted = '"' + str(tmp_path / "else:where") + '"'

@@ -170,9 +170,8 @@ def ask(places: Mapping[str, str], method: str = "GET") -> tuple[str, list[tuple
         sent.append((url, list(headers)))
         return Answer(places.get(url))
 
-    private = {"private-token"}
     answer: Any = request_safely(
-        request, method, HUB, remote=REMOTE, private=private, headers=HEADERS
+        request, method, HUB, remote=REMOTE, private={"private-token"}, headers=HEADERS
     )
     return answer.geturl(), sent
 
@@ -341,5 +340,4 @@ def test_no_password_is_shown(text: str, shown: str) -> None:
 
 def test_words_lose_the_password_even_unquoted() -> None:
     url = "https://me:pass%20word@host/x"
-    words = without_passwords("401 for https://me:pass%20word@host/x (pass word)", url)
-    assert "pass" not in words
+    assert "pass" not in without_passwords("401 for https://me:pass%20word@host/x (pass word)", url)

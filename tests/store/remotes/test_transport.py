@@ -230,8 +230,7 @@ def test_what_is_said_is_counted_and_what_is_sent_is_not() -> None:
 
 
 def test_error_output_is_read_up_to_a_limit() -> None:
-    output = ErrorOutput(BytesIO(b"fatal: no\n" + b"x" * 1024**2))
-    first, rest = output.readlines()
+    first, rest = ErrorOutput(BytesIO(b"fatal: no\n" + b"x" * 1024**2)).readlines()
     assert first == b"fatal: no\n"
     assert len(rest) < 100_000
 
@@ -379,8 +378,7 @@ def test_a_repository_around_us_names_no_helper(
 def test_what_was_right_is_kept_and_what_was_wrong_forgotten(
     kept: Path, environ: dict[str, str]
 ) -> None:
-    fields = "protocol=https\nhost=host\nusername=me\npassword=x\n"
-    credential = Credential("me", "x", fields)
+    credential = Credential("me", "x", "protocol=https\nhost=host\nusername=me\npassword=x\n")
     report_credential("approve", credential, GIT, environ)
     assert kept.read_text() == "https://me:x@host\n"
     report_credential("reject", credential, GIT, environ)

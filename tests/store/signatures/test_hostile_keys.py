@@ -135,8 +135,7 @@ LINES = {
 def test_lines_that_only_look_like_a_verdict_are_none(lines: str, tmp_path: Path) -> None:
     said = tmp_path / "said"
     said.write_bytes(lines.encode())
-    script = f"cat >/dev/null\ncat {said}\ncat {said} >&2"
-    program = write_program(tmp_path / "says", script)
+    program = write_program(tmp_path / "says", f"cat >/dev/null\ncat {said}\ncat {said} >&2")
     check = GpgCheck("openpgp", program, os.environ, "marginal")
     assert check.check(b"payload", b"signature").status in ("bad", "untrusted")
 
@@ -183,8 +182,7 @@ def test_strange_principals_are_told_as_git_tells_them(
     store = certified(store, key, tmp_path, name)
     oid = sign_commit(store)
     letter, signer, _key = ask_git(git, store, oid)
-    verdict = check(store, oid)
-    assert in_letters(verdict)[:2] == (letter, signer)
+    assert in_letters(check(store, oid))[:2] == (letter, signer)
 
 
 OPTIONS = {

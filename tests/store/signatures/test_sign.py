@@ -176,8 +176,7 @@ def test_program_that_gives_no_signature_is_an_error(store: Store, tmp_path: Pat
 @needs_ssh
 def test_no_terminal_is_asked_for_a_passphrase(store: Store, tmp_path: Path) -> None:
     """A prompt would leave an unattended step waiting, with the thread locked."""
-    key = make_ssh_key(tmp_path / "key", passphrase="secret")
-    store = signed_by(store, key)
+    store = signed_by(store, make_ssh_key(tmp_path / "key", passphrase="secret"))
     child, terminal = os.forkpty()
     if child == 0:  # pragma: no cover (another process)
         status = 9
@@ -229,8 +228,7 @@ def test_program_that_never_ends_is_killed_and_named(
     kind: str, store: Store, key: Path, tmp_path: Path
 ) -> None:
     program = write_program(tmp_path / "signer", "exec sleep 600")
-    setting = f"gpg__{kind}__program"
-    settings = {setting: str(program), "gpg__format": kind, "uwf__signTimeout": "1"}
+    settings = {f"gpg__{kind}__program": str(program), "gpg__format": kind, "uwf__signTimeout": "1"}
     store = with_settings(signed_by(store, key), **settings)
 
     with refuses("cannot-sign", match=r"signer was killed after 1 s") as caught:

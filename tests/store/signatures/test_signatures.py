@@ -163,8 +163,7 @@ def test_known_key_costs_one_process_a_commit(trusted: Store, tmp_path: Path) ->
     assert log.read_text().split() == ["find-principals", *["verify"] * 4]
 
     log.unlink()
-    nobody = trusting(store, tmp_path, name="nobody")
-    checker = SignatureChecker(nobody, os.environ)
+    checker = SignatureChecker(trusting(store, tmp_path, name="nobody"), os.environ)
     assert {checker.check(each, time_s=1_700_000_000).status for each in raw} == {"untrusted"}
     assert log.read_text().split() == ["find-principals", *["check-novalidate"] * 4]
 
@@ -204,9 +203,8 @@ def test_good_signature_is_its_signer_s(gpg_store: Store, git: Git) -> None:
 def test_forgeries_are_bad(gpg_store: Store, git: Git) -> None:
     good = sign_commit(gpg_store)
     header = signature_header(gpg_store, good)
-    raw = read_raw_commit(gpg_store.objects, good)
     for oid in (
-        put_commit(gpg_store, raw + b"more\n"),
+        put_commit(gpg_store, read_raw_commit(gpg_store.objects, good) + b"more\n"),
         with_header(gpg_store, header, message=b"x"),
     ):
         assert check(gpg_store, oid).status == "bad"

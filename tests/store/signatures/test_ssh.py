@@ -65,8 +65,7 @@ def test_unknown_key_is_untrusted_and_may_be_added(
     verdict = check(trusted, oid)
     assert in_letters(verdict) == ask_git(git, trusted, oid) == ("U", "", fingerprint(other))
     assert verdict.problem == "its key is not among the allowed signers"
-    line = str(verdict.hint).split("`")[1]
-    store = trusting(trusted, tmp_path, line.replace("WHO", "bob"))
+    store = trusting(trusted, tmp_path, str(verdict.hint).split("`")[1].replace("WHO", "bob"))
     assert check(store, oid).signer == "bob"
 
 
@@ -167,8 +166,7 @@ def test_signature_for_something_else_than_git_is_bad(
     argv = ["ssh-keygen", "-Y", "sign", "-n", namespace, "-f", str(key)]
     payload = read_raw_commit(trusted.objects, unsigned)
     made = subprocess.run(argv, input=payload, capture_output=True, check=True).stdout
-    header = b"gpgsig " + made.rstrip(b"\n").replace(b"\n", b"\n ") + b"\n"
-    oid = with_header(trusted, header)
+    oid = with_header(trusted, b"gpgsig " + made.rstrip(b"\n").replace(b"\n", b"\n ") + b"\n")
     assert in_letters(check(trusted, oid)) == ask_git(git, trusted, oid) == ("B", "", "")
 
 
@@ -217,8 +215,7 @@ def test_key_that_changed_hands_is_each_one_s_in_their_time(
 
 @pytest.mark.parametrize("now_ms", [0, 999, 400_000_000_000_000, 10**30])
 def test_strange_dates_are_no_error(trusted: Store, now_ms: int) -> None:
-    raw = read_raw_commit(trusted.objects, sign_commit(trusted))
-    payload, (signature,) = split_signature(raw)
+    payload, (signature,) = split_signature(read_raw_commit(trusted.objects, sign_commit(trusted)))
     signers = str(trusted.config.get("gpg.ssh.allowedSignersFile"))
     checker = SshCheck("ssh-keygen", os.environ, allowed=signers, revoked=None)
     assert checker.check(payload, signature, time_s=now_ms // 1000).status in {"good", "untrusted"}

@@ -94,15 +94,13 @@ def test_a_thread_that_ends_while_it_is_looked_for_is_found(
 ) -> None:
     refs = _Interrupted(store.path, ending)
     store.refs.create(ACTIVE + A1, ONE)
-    found = look(store._replace(refs=refs), A1)
-    assert found in (A1, Head(ThreadId(A1), OTHER, archived=True))
+    assert look(store._replace(refs=refs), A1) in (A1, Head(ThreadId(A1), OTHER, archived=True))
 
 
 def test_a_thread_that_ends_while_a_beginning_is_looked_for_is_found_once(store: Store) -> None:
     refs = _Interrupted(store.path, ending)
     store.refs.create(ACTIVE + A1, ONE)
-    interrupted = store._replace(refs=refs)
-    assert resolve_thread(interrupted, "01J") == A1
+    assert resolve_thread(store._replace(refs=refs), "01J") == A1
 
 
 def test_whatever_its_archive_ref_holds_a_thread_that_has_one_is_not_active(store: Store) -> None:
@@ -174,9 +172,7 @@ def three(store: Store, clock: Callable[[], int]) -> Store:
 
 
 def test_at_is_the_newest_be_it_active_or_not(three: Store) -> None:
-    names = ("@", "@1", "@2", "@3")
-
-    assert [resolve_thread(three, name) for name in names] == [C, C, B, A]
+    assert [resolve_thread(three, name) for name in ("@", "@1", "@2", "@3")] == [C, C, B, A]
 
 
 def test_at_is_no_branch_where_its_thread_is(
@@ -202,6 +198,4 @@ def test_one_that_cannot_be_read_has_its_id(three: Store) -> None:
 
 
 def test_one_that_is_gone_has_its_id(three: Store) -> None:
-    gone = ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")
-
-    assert describe_threads(three, [gone]) == ["01J7K9M2XD"]
+    assert describe_threads(three, [ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")]) == ["01J7K9M2XD"]

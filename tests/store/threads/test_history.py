@@ -61,8 +61,7 @@ def test_a_childs_story_ends_at_its_own_start(store: Store, clock: Callable[[], 
 def test_kept_commit_is_listed_until_it_is_let_go(
     store: Store, clock: Callable[[], int], git: Callable[..., str]
 ) -> None:
-    story = Story(store, clock)
-    lost = story.write_step("writer", "nobody saw this")
+    lost = Story(store, clock).write_step("writer", "nobody saw this")
     preserve_commit(store, THREAD, lost)
     preserve_commit(store, THREAD, lost)
     git("gc", "--quiet", "--prune=now", cwd=store.path)
@@ -246,18 +245,16 @@ def files(snapshot: Snapshot) -> dict[str, str]:
 
 
 def test_nothing_ever_leaves_the_tree_of_a_thread(store: Store, clock: Callable[[], int]) -> None:
-    story = tell_small_story(store, clock)
     trees = [
         {item for item in files(snapshot).items() if item[0].startswith("nodes/")}
-        for snapshot in walk_history(store, story.head.commit)
+        for snapshot in walk_history(store, tell_small_story(store, clock).head.commit)
     ]
     for newer, older in itertools.pairwise(trees):
         assert older <= newer
 
 
 def test_folding_the_history_gives_the_present(store: Store, clock: Callable[[], int]) -> None:
-    story = tell_small_story(store, clock)
-    snapshots = list(walk_history(store, story.head.commit))[::-1]
+    snapshots = list(walk_history(store, tell_small_story(store, clock).head.commit))[::-1]
     standing = read_standing(snapshots[0])
     for snapshot in snapshots[1:]:
         record = snapshot.record
@@ -272,8 +269,7 @@ def test_folding_the_history_gives_the_present(store: Store, clock: Callable[[],
 
 
 def test_a_name_with_another_payload_stops_the_step(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    before = story.snapshot
+    before = Story(store, clock).snapshot
     start = before.get_start()
     twin = build_node(start.type, {**start.payload, "prompt": "another"}, timestamp=0)
     transition = NewCommit(

@@ -127,8 +127,7 @@ def test_agent_is_alive_while_it_holds_the_lock(store: Store, run: RunDir) -> No
 
 
 def test_nothing_is_left_of_a_run_that_is_removed(store: Store, run: RunDir) -> None:
-    other = get_run_dir(store, THREAD_RUN, Oid("6" * 40))
-    other.begin("writer")
+    get_run_dir(store, THREAD_RUN, Oid("6" * 40)).begin("writer")
     run.write_stop_reason("lunch")
     assert not run.is_alive()
 

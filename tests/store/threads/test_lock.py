@@ -60,9 +60,8 @@ with hold_lock(sys.argv[1], wait=True) as descriptor:
 @contextmanager
 def held(store: Store, what: str = "pass") -> Iterator[subprocess.Popen[str]]:
     """Let another process hold THREAD, after it did *what* with its lock."""
-    script = HOLD.replace("WHAT", what)
     with subprocess.Popen(
-        [sys.executable, "-c", script, store.path, THREAD],
+        [sys.executable, "-c", HOLD.replace("WHAT", what), store.path, THREAD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -10,8 +10,7 @@ def status(method: str = "GET", path: str = "/api/about", **headers: str) -> int
     given = {"host": "localhost:1", "authorization": "Bearer right"}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     pairs = [(name.encode(), value.encode()) for name, value in given.items()]
-    head = RequestHead(method, path, pairs)
-    refusal = check_head(head, "right", is_open=is_asset(path))
+    refusal = check_head(RequestHead(method, path, pairs), "right", is_open=is_asset(path))
     return 200 if refusal is None else refusal.status
 
 

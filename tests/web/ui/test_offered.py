@@ -20,7 +20,6 @@ def test_agent_that_is_trusted_elsewhere_is_no_agent_of_a_thread(
     trusted = next(name for name, agent in offered.items() if agent["command"] == "./agent")
     set_workdir(world.store, thread, str(world.place.parent))
 
-    rows = ask("GET", "/api/agents", thread=thread)["agents"]
-    assert trusted not in {row["id"] for row in rows}
+    assert trusted not in {row["id"] for row in ask("GET", "/api/agents", thread=thread)["agents"]}
     with refuses("bad-body", match="no agent that is trusted here"):
         ask("POST", f"/api/threads/{thread}/amend", {"agents": {"writer": trusted}})

@@ -2,6 +2,7 @@
 
 import os
 from typing import Any
+from unittest import mock
 
 import pytest
 from commands.flows import CHECKS, finish, plays, split_checks
@@ -13,12 +14,10 @@ from web.ui.asking import Ask
 
 from uwf_git.commands import background
 from uwf_git.commands.background import Driver, DriverRequest
-from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import AnswerRefused
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.local_files import ThreadBusy
 from uwf_git.store.trust import list_trusted, trust_agents
@@ -181,8 +180,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     assert can() == {"pause", "poke", "kill", "fork", "run"}
     told = ask("POST", f"{path}/poke", {"hint": "better"})
     assert told == {"thread": thread, "tip": told["tip"], "driver": None, "refused": None}
-    forked = ask("POST", f"{path}/fork", {"reason": "aside"})
-    assert forked["thread"] != thread
+    assert ask("POST", f"{path}/fork", {"reason": "aside"})["thread"] != thread
     ask("POST", f"{path}/kill", {"reason": "enough"})
     assert can() == {"fork"}
     with pytest.raises(UwfError):
@@ -247,34 +245,35 @@ def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> N
     assert ask("GET", f"/api/threads/{forked}")["status"] == "completed"
 
 
-def test_a_drive_waits_for_usage_limits(
-    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[bool] = []
+@pytest.fixture
+def start_driver(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Start no driver: its `side_effect` says for each request what comes of it."""
+    start = mock.Mock()
+    monkeypatch.setattr(background, "start_driver", start)
+    return start
 
-    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
-        told.append(request.wait and "--wait" in request.argv(thread))
-        return Driver(world.snapshot(thread).record.workflow, thread, 1, "log")
 
-    monkeypatch.setattr(background, "start_driver", start_driver)
+def requests(start_driver: mock.Mock) -> list[DriverRequest]:
+    return [call.args[2] for call in start_driver.call_args_list]
+
+
+def test_a_drive_waits_for_usage_limits(ask: Ask, world: World, start_driver: mock.Mock) -> None:
     thread = world.begun()
+    start_driver.side_effect = [Driver(world.snapshot(thread).record.workflow, thread, 1, "log")]
     assert ask("POST", f"/api/threads/{thread}/run", {})["driver"] == {"pid": 1, "log": "log"}
-    assert told == [True]
+    (request,) = requests(start_driver)
+    assert request.wait
+    assert "--wait" in request.argv(thread)
 
 
 def test_a_branch_goes_on_with_its_whole_thread(
-    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, world: World, start_driver: mock.Mock
 ) -> None:
     split = split_checks(world, f"{CHECKS}agentOverrides: {{reviewer: human, tester: human}}\n")
-    told: list[str] = []
-
-    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
-        told.append(request.thread)
-        if world.snapshot(split.children[1]).record.status == "waiting":
-            raise Refused("a branch waits for a person", code="driver-ended")
-        return Driver(split.tip.record.workflow, split.thread, 1, "log")
-
-    monkeypatch.setattr(background, "start_driver", start_driver)
+    start_driver.side_effect = [
+        Refused("a branch waits for a person", code="driver-ended"),
+        Driver(split.tip.record.workflow, split.thread, 1, "log"),
+    ]
     for child in split.children:
         world.step(child)
 
@@ -289,26 +288,21 @@ def test_a_branch_goes_on_with_its_whole_thread(
         (None, None),
         ({"pid": 1, "log": "log"}, None),
     ]
-    assert told == [split.thread] * 2
+    assert [each.thread for each in requests(start_driver)] == [split.thread] * 2
 
 
 def test_a_branch_goes_on_alone_beside_one_that_has_a_driver(
-    ask: Ask, world: World, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, world: World, start_driver: mock.Mock
 ) -> None:
     split = split_checks(world)
-    told: list[str] = []
-
-    def start_driver(_store: Store, _caller: Caller, request: DriverRequest) -> Driver:
-        told.append(request.thread)
-        if request.thread == split.thread:
-            raise ThreadBusy(split.children[1], {})
-        return Driver(split.tip.record.workflow, split.thread, 1, "log")
-
-    monkeypatch.setattr(background, "start_driver", start_driver)
+    start_driver.side_effect = [
+        ThreadBusy(split.children[1], {}),
+        Driver(split.tip.record.workflow, split.thread, 1, "log"),
+    ]
     branch = split.children[0]
 
     assert ask("POST", f"/api/threads/{branch}/run", {})["driver"] == {"pid": 1, "log": "log"}
-    assert told == [split.thread, branch]
+    assert [each.thread for each in requests(start_driver)] == [split.thread, branch]
 
 
 def test_a_click_never_trusts(ask: Ask, world: World) -> None:
@@ -417,8 +411,7 @@ def test_prompt_of_the_turn_is_told(ask: Ask, world: World) -> None:
 
 def test_children_are_told(ask: Ask, world: World) -> None:
     parent = world.begun()
-    environ = {**world.caller.environ, "UWF_THREAD_ID": parent}
-    world.caller = world.caller._replace(environ=environ)
+    world.caller = world.caller._replace(environ={**world.caller.environ, "UWF_THREAD_ID": parent})
     child = world.start()
 
     seen = ask("GET", f"/api/threads/{parent}")["children"]
