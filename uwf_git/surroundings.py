@@ -2,8 +2,18 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
+
+
+class Lazy(ModuleType):
+    """A module that is imported when one of its names is first asked for: start-up is felt."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
 
 # The variables that tie a git process to one repository.
 #

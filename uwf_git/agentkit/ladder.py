@@ -30,7 +30,7 @@ from uwf_git.engine.turn_context import (
     build_extract_context,
 )
 from uwf_git.errors import AgentFailed, UwfError
-from uwf_git.model.plain_schema import is_plainly_valid, load_schema_check
+from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.thread import add_usage
 from uwf_git.model.yaml_reader import BadYaml, parse_yaml
 
@@ -44,7 +44,7 @@ def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT00
             return ""
     except RecursionError:
         return "it is nested too deeply"
-    for problem in load_schema_check().check_value(schema, meta):
+    for problem in schema_check.check_value(schema, meta):
         return f"{problem.path}: {problem.message}" if problem.path else problem.message
     return ""
 

@@ -7,14 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from uwf_git.errors import Refused
-from uwf_git.surroundings import Process, list_processes, read_name
+from uwf_git.surroundings import Lazy, Process, list_processes, read_name
 
 if TYPE_CHECKING:
+    from concurrent import futures as pools
     from concurrent.futures import Future
+else:
+    pools = Lazy("concurrent.futures")  # with logging behind it; few threads have branches
 
 
 # Note SIGTERM, SIGINT and SIGHUP instead of ending at once; only in the main thread.
@@ -103,19 +106,12 @@ def check_cancelled() -> None:
         raise KeyboardInterrupt
 
 
-def _load_pools() -> ModuleType:
-    from concurrent import futures  # noqa: PLC0415 (with logging behind it; few have branches)
-
-    return futures
-
-
 def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
     """Return the *futures* that are done, as soon as any is; Ctrl-C is noticed meanwhile.
 
     The kernel may give the signal to another thread, and Python handles it in the main thread only:
     so the main thread wakes now and then.
     """
-    pools = _load_pools()
     while True:
         done: set[Future[Result]]
         done, _ = pools.wait(futures, timeout=_WAKE_S, return_when=pools.FIRST_COMPLETED)
@@ -139,7 +135,7 @@ def run_at_once(
         with cancellable(cancelled):
             return work(item)
 
-    with _load_pools().ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+    with pools.ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         futures = [pool.submit(run, item) for item in items]
         try:
             return [wait_for_one([future]).pop().result() for future in futures]

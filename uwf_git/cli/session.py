@@ -22,17 +22,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
-from types import ModuleType
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import name_store
+from uwf_git.surroundings import Lazy
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
+    from uwf_git.store.git import config as git_config
     from uwf_git.store.store import Store
+else:
+    git_config = Lazy("uwf_git.store.git.config")  # part of the store
 
 # Whether a stream gets colours. Sources: https://no-color.org, https://force-color.org.
 
@@ -266,7 +269,7 @@ class Session(NamedTuple):
         if self.held is not None:
             # The lock or folder of one user would keep all others out of a shared store.
             self.held.enter_context(
-                _load_config().shared_umask(store.config, own_file=store.trust_file)
+                git_config.shared_umask(store.config, own_file=store.trust_file)
             )
         return store
 
@@ -289,7 +292,7 @@ class Session(NamedTuple):
         with suppress(UwfError, OSError):
             store = self._replace(opened=None, held=None).open_store()
         with suppress(UwfError, OSError):
-            config = store.config if store else _load_config().read_user_config(self.environ)
+            config = store.config if store else git_config.read_user_config(self.environ)
             text = config.get(FORMAT_SETTING)
         chosen = "text" if text is None else _parse_format(FORMAT_SETTING, text)
         return self._replace(output_format=chosen, may_configure_format=False)
@@ -356,12 +359,6 @@ def _parse_format(where: str, text: str) -> Format:
         code="bad-format",
         hint=f"the formats are {', '.join(FORMATS)}",
     )
-
-
-def _load_config() -> ModuleType:
-    from uwf_git.store.git import config  # noqa: PLC0415 (part of the store)
-
-    return config
 
 
 def _warn_of_bare(bare: str | None, *, used: "Store | None") -> None:

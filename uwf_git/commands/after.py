@@ -6,11 +6,23 @@ And warn, once in a store, of a committer that git guessed.
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from uwf_git.commands.worktree.record import take_those_that_stay
 from uwf_git.store.durable import read_if_there
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, take_notes
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.commands import admin, commit_events
+    from uwf_git.store import packing
+    from uwf_git.store.git import program
+else:
+    admin = Lazy("uwf_git.commands.admin")  # once in some steps
+    commit_events = Lazy("uwf_git.commands.commit_events")  # few stores have a listener
+    packing = Lazy("uwf_git.store.packing")  # commands that read need no policy
+    program = Lazy("uwf_git.store.git.program")  # and no identity
 
 _WARNED = "guessed-committers"
 
@@ -24,23 +36,17 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
     """
     problem = None
     if store.config.get("uwf.onEvent"):
-        from uwf_git.commands.commit_events import announce_events  # noqa: PLC0415 (few stores have a listener)
-
-        problem = announce_events(store, environ)
+        problem = commit_events.announce_events(store, environ)
     if store.refs.has_changed:
         problem = _pack_if_due(store, environ) or problem
     return problem
 
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
-    from uwf_git.store.packing import find_due, has_many_packs  # noqa: PLC0415 (commands that read need no policy)
-
     # On an OSError the next command tries again.
     with suppress(OSError):
-        if has_many_packs(store.path) or find_due(store):
-            from uwf_git.commands.admin import tidy  # noqa: PLC0415 (once in some steps)
-
-            return tidy(store, environ)
+        if packing.has_many_packs(store.path) or packing.find_due(store):
+            return admin.tidy(store, environ)
     return None
 
 
@@ -71,11 +77,9 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
     """Return a warning if a changed *store* has a guessed committer; each guess is told once."""
     if not store.refs.has_changed:
         return None
-    from uwf_git.store.git.program import NoIdentity, find_committer  # noqa: PLC0415 (readers need no identity)
-
     # Without an identity nothing was committed: what changed was fetched.
-    with suppress(NoIdentity, OSError):
-        committer = find_committer(store.config, environ)
+    with suppress(program.NoIdentity, OSError):
+        committer = program.find_committer(store.config, environ)
         line = committer.identity + b"\n"
         path = store.local_path(_WARNED)
         if committer.is_guess and line not in read_if_there(path).splitlines(keepends=True):

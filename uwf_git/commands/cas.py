@@ -21,7 +21,7 @@ from uwf_git.model.node import (
     encode,
     typed_hash,
 )
-from uwf_git.model.plain_schema import is_plainly_valid, load_schema_check
+from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.text import cut, first_line
 from uwf_git.store.lookup import (
     NODES_REF,
@@ -298,11 +298,11 @@ def find_problems(type_node: Node, payload: Any) -> list[Problem]:
         if not type_node.is_self_typed and is_plainly_valid(schema, payload):
             return []
     # jsonschema takes 90 ms to import, which a plainly valid payload saves.
-    checker = load_schema_check()
+    check_schema, check_value = schema_check.check_schema, schema_check.check_value
 
     def check() -> list[tuple[str, str]]:
-        found = checker.check_schema(payload) if type_node.is_self_typed else []
-        return [(each.path, each.message) for each in found or checker.check_value(schema, payload)]
+        found = check_schema(payload) if type_node.is_self_typed else []
+        return [(each.path, each.message) for each in found or check_value(schema, payload)]
 
     # The payload of a meta-schema is a foreign schema; checking it compiles its patterns.
     if type_node.hash in BUILTIN and not type_node.is_self_typed:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from uwf_git.engine.flow_state import ITERATION, load_javascript, read_state
-from uwf_git.engine.moderator import load_jsonata
+from uwf_git.engine.flow_state import ITERATION, evaluator, read_state
+from uwf_git.engine.moderator import expression
 from uwf_git.errors import Refused
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
@@ -458,8 +458,7 @@ class _Asked:
 
     @cached_property
     def javascript(self) -> "Together":
-        together: Together = load_javascript().Together()
-        return together
+        return evaluator.Together()
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,7 +523,7 @@ class FlowWords:
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
-            return bool(load_jsonata().evaluate_condition(condition, names))
+            return bool(expression.evaluate_condition(condition, names))
         return self._asked.javascript.holds(condition, names)
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
@@ -588,7 +587,7 @@ class FlowWords:
     def _evaluate(self, source: str, iteration: int) -> Any:
         names = self._names(iteration)
         if self._is_jsonata:
-            return load_jsonata().evaluate_value(source, names)
+            return expression.evaluate_value(source, names)
         return self._asked.javascript.evaluate(source, names)
 
     def _names(self, iteration: int) -> dict[str, Any]:
@@ -610,7 +609,7 @@ def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> 
 
 def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     """Fill a template of JSONata: alone a value keeps its type, within text it becomes text."""
-    pieces = load_jsonata().split_template(template)
+    pieces = expression.split_template(template)
     if len(pieces) == 1 and pieces[0].is_expression:
         return evaluate(pieces[0].text)
     values = [evaluate(each.text) if each.is_expression else each.text for each in pieces]

@@ -5,8 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.engine.diff import spelled
 from uwf_git.errors import Refused
@@ -15,6 +14,12 @@ from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, par
 from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.text import cut
 from uwf_git.model.thread import Try
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.engine.javascript import evaluator as evaluator  # noqa: PLC0414 (others import it from here)
+else:
+    evaluator = Lazy("uwf_git.engine.javascript.evaluator")  # only flows evaluate it
 
 # The state of a flow: what results write into it, and what may not be in it.
 #
@@ -195,17 +200,10 @@ def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
     when = str(node.verified_by["when"])
     if flow.language != "javascript" or len(when) > _LONGEST_WHEN:
         return "unknown"
-    is_accepted = load_javascript().judge_cheaply(when, {"meta": meta}, share=200)
+    is_accepted = evaluator.judge_cheaply(when, {"meta": meta}, share=200)
     if is_accepted is None:
         return "unknown"
     return "accepted" if is_accepted else "rejected"
-
-
-def load_javascript() -> ModuleType:
-    """Return `javascript/evaluator.py`."""
-    from uwf_git.engine.javascript import evaluator  # noqa: PLC0415 (only flows evaluate it)
-
-    return evaluator
 
 
 # Join states: a three-way merge, by key, of what branches made of the state (FORMAT.md).

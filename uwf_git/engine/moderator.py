@@ -3,11 +3,16 @@
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, SupportsIndex, TypeVar, overload
 
 from uwf_git.errors import Refused
 from uwf_git.model.workflow import END, Graph
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.engine import expression as expression  # noqa: PLC0414 (others import it from here)
+else:
+    expression = Lazy("uwf_git.engine.expression")  # JSONata: 40 ms
 
 # Lazy lists: read-only lists whose items are read when they are accessed.
 #
@@ -380,13 +385,6 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "$exists": lambda value: value is not _MISSING,
     "$not": lambda value: value if value is _MISSING else not _is_true(value),
 }
-
-
-def load_jsonata() -> ModuleType:
-    """Return `expression.py`, which evaluates all other conditions."""
-    from uwf_git.engine import expression  # noqa: PLC0415 (JSONata costs 40 ms)
-
-    return expression
 
 
 # The moderator: decide the next role.

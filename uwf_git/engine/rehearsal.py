@@ -19,12 +19,12 @@ from uwf_git.engine.javascript.parser import (
 )
 from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.moderator import Position as GraphPosition
-from uwf_git.engine.moderator import StepSummary, build_context, load_jsonata, next_role
+from uwf_git.engine.moderator import StepSummary, build_context, expression, next_role
 from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText
 from uwf_git.model.flow import Flow, FlowNode, Position, read_table
-from uwf_git.model.plain_schema import load_schema_check
+from uwf_git.model.plain_schema import schema_check
 from uwf_git.model.workflow import END, START
 
 # The least value that fits a JSON Schema: what an agent says that says as little as it may.
@@ -184,7 +184,7 @@ class _Stuck(Exception):
 
 def find_least(schema: Any) -> Any:
     """Return the least value that fits *schema*, or raise ValueError."""
-    check_value = load_schema_check().check_value
+    check_value = schema_check.check_value
     for value in LeastValues(schema, check_value).make(schema, 0):
         if not check_value(schema, value):
             return value
@@ -240,7 +240,7 @@ class _Run:
         context = build_context(position, lambda: steps[:-1])
 
         def holds(condition: str) -> bool:
-            return bool(load_jsonata().evaluate_condition(condition, context))
+            return bool(expression.evaluate_condition(condition, context))
 
         try:
             return next_role(self._definition.graph, last.role, holds)
@@ -351,10 +351,10 @@ def check_flow_text(text: FlowText) -> str | None:
     is_expression = text.kind == "expression"
     try:
         if text.language == "jsonata" and is_expression:
-            problem: str | None = load_jsonata().check_condition(text.text)
+            problem: str | None = expression.check_condition(text.text)
             return problem
         if text.language == "jsonata":
-            load_jsonata().split_template(text.text)
+            expression.split_template(text.text)
         else:
             parse = parse_expression if is_expression else parse_template
             parse(text.text, (*FLOW_NAMES, *text.names))
@@ -373,12 +373,11 @@ def list_reads(text: FlowText) -> list[list[str]]:
     """
     is_expression = text.kind == "expression"
     if text.language == "jsonata":
-        jsonata = load_jsonata()
         sources = [text.text]
         if not is_expression:
-            pieces = jsonata.split_template(text.text)
+            pieces = expression.split_template(text.text)
             sources = [each.text for each in pieces if each.is_expression]
-        return [found for source in sources for found in jsonata.list_paths(source)]
+        return [found for source in sources for found in expression.list_paths(source)]
     parts = [parse_expression(text.text)] if is_expression else parse_template(text.text).parts
     found: list[list[str]] = []
     waiting: list[Node] = [part.root for part in parts if isinstance(part, Expression)]

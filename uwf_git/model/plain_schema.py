@@ -6,10 +6,15 @@ jsonschema's whole answer. Importing jsonschema costs more than the rest of a st
 """
 
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from uwf_git.model.names import PATTERN, is_node_hash
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.model import schema_check as schema_check  # noqa: PLC0414 (others import it from here)
+else:
+    schema_check = Lazy("uwf_git.model.schema_check")  # jsonschema: 60 ms
 
 _ANNOTATIONS = frozenset(
     {
@@ -48,13 +53,6 @@ _TYPES: dict[str, PlainCheck] = {
 def is_plainly_valid(schema: Any, value: Any) -> bool:
     """Return True if *value* is valid against *schema*; False decides nothing."""
     return plain_check(schema)(value)
-
-
-def load_schema_check() -> ModuleType:
-    """Return `schema_check.py`, for values of which the fast check does not say yes."""
-    from uwf_git.model import schema_check  # noqa: PLC0415 (jsonschema: 60 ms)
-
-    return schema_check
 
 
 def plain_check(schema: Any) -> PlainCheck:

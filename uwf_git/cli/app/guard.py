@@ -5,10 +5,15 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from uwf_git.cli.session import ReaderGone, hold_standard_streams
-from uwf_git.errors import Failure
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.cli.app import failure as failure  # noqa: PLC0414 (others import it from here)
+else:
+    failure = Lazy("uwf_git.cli.app.failure")  # imports click: 10 ms; few commands need it
 
 READER_GONE = 141
 """What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""
@@ -28,14 +33,6 @@ def run_guarded(
     except ReaderGone:
         return READER_GONE
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)
-        failures = load_failures()
-        failure: Failure = failures.describe_failure(error, environ)
-        failures.tell(failure, as_json=as_json(), environ=environ)
-        return failure.exit_status
-
-
-def load_failures() -> ModuleType:
-    """Return `failure.py`, which imports click, and which few commands need."""
-    from uwf_git.cli.app import failure  # noqa: PLC0415 (10 ms)
-
-    return failure
+        described = failure.describe_failure(error, environ)
+        failure.tell(described, as_json=as_json(), environ=environ)
+        return described.exit_status

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from uwf_git.cli.app.guard import load_failures, run_guarded
+from uwf_git.cli.app.guard import failure, run_guarded
 from uwf_git.cli.session import (
     FORMAT_VARIABLE,
     FORMATS,
@@ -437,8 +437,7 @@ class LazyGroup(click.Group):
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
         group = ctx.command_path
-        find_meant = load_failures().find_meant
-        nearest: Sequence[str] = find_meant(group, given, names=names, nested=nested)
+        nearest = failure.find_meant(group, given, names=names, nested=nested)
         meant = " or ".join(f"`{name}`" for name in nearest)
         there = f"`{group} --help` lists what there is"
         raise BadUsage(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,9 +16,13 @@ from uwf_git.cli.app.lazy_group import (
 )
 from uwf_git.cli.session import Session
 from uwf_git.model.text import cut, one_line
+from uwf_git.surroundings import Lazy
 
 if TYPE_CHECKING:
+    from uwf_git.commands.inspect import list as offers
     from uwf_git.commands.inspect.list import Candidate
+else:
+    offers = Lazy("uwf_git.commands.inspect.list")  # 60 ms; only a shell asks
 
 # Completion of the names that only the store knows: threads, workflows, roles, remotes.
 #
@@ -43,12 +46,6 @@ _LOOKING = {
 }  # fmt: skip
 
 
-def _load_offers() -> ModuleType:
-    from uwf_git.commands.inspect import list as offers  # noqa: PLC0415 (60 ms; only a shell asks)
-
-    return offers
-
-
 def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
     """Return the names with a short line each: it may be an agent's, and goes to a terminal."""
     most = _LONGEST_MEANING
@@ -58,8 +55,9 @@ def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     verb = ctx.info_name or ""
-    how = {"statuses": _STATUSES.get(verb, frozenset()), "archived": verb in _LOOKING}
-    return _items(_load_offers().offer_threads(ctx.obj.open_store(), incomplete, **how))
+    statuses, store = _STATUSES.get(verb, frozenset()), ctx.obj.open_store()
+    found = offers.offer_threads(store, incomplete, statuses=statuses, archived=verb in _LOOKING)
+    return _items(found)
 
 
 def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
@@ -67,7 +65,7 @@ def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     # Those that uwf brings have no history, and cannot be removed.
     shipped = "workflow" in [each.name for each in ctx.command.params]
     how = {"cwd": ctx.obj.cwd, "with_shipped": shipped}
-    found = _items(_load_offers().offer_workflows(store, incomplete, **how))
+    found = _items(offers.offer_workflows(store, incomplete, **how))
     # A workflow may be a file too.
     return found or [CompletionItem(incomplete, type="file")]
 
@@ -78,11 +76,11 @@ def _roles(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         # An option whose value is still to be typed keeps click from reading the arguments.
         chosen["thread"] = chosen["thread"] or next(iter(ctx.args), None)
     store = ctx.obj.open_store()
-    return _items(_load_offers().offer_roles(store, incomplete, cwd=ctx.obj.cwd, **chosen))
+    return _items(offers.offer_roles(store, incomplete, cwd=ctx.obj.cwd, **chosen))
 
 
 def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    return _items(_load_offers().offer_remotes(ctx.obj.open_store(), incomplete))
+    return _items(offers.offer_remotes(ctx.obj.open_store(), incomplete))
 
 
 def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

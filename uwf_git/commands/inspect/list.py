@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from heapq import merge
 from itertools import groupby, islice, takewhile
-from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from uwf_git.commands.family import Branch, list_branches
-from uwf_git.commands.inspect.show import find_work, load_context, view_failure
+from uwf_git.commands.inspect.show import context, find_work, view_failure
 from uwf_git.commands.split import Container, find_container, label_branch
 from uwf_git.commands.turn.flow import find_limit
 from uwf_git.commands.turn.next_move import find_join_problem, find_next_move
@@ -23,6 +22,12 @@ from uwf_git.store.threads.heads import ACTIVE, find_head, get_head, list_thread
 from uwf_git.store.threads.history import Snapshot, find_tip, read_snapshot, walk_trunks
 from uwf_git.store.threads.local_files import RUNNING, find_driver, find_holder, may_be_active
 from uwf_git.store.threads.naming import parse_thread_id, resolve_head, resolve_thread
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.commands.workflow import find as workflows
+else:
+    workflows = Lazy("uwf_git.commands.workflow.find")  # few lists look for a workflow
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.
 #
@@ -324,16 +329,9 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     rows = (view_thread_row(store, None, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
-    find = _load_find()
     # One that was removed, or cannot be read, is known.
-    with suppress(find.WorkflowRemoved, find.BadLocalWorkflow, StoreDamaged):
-        find.find_workflow(store, text, cwd=cwd)
-
-
-def _load_find() -> ModuleType:
-    from uwf_git.commands.workflow import find  # noqa: PLC0415 (few lists look for a workflow)
-
-    return find
+    with suppress(workflows.WorkflowRemoved, workflows.BadLocalWorkflow, StoreDamaged):
+        workflows.find_workflow(store, text, cwd=cwd)
 
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
@@ -416,7 +414,7 @@ def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
         return {}
     waiting = present.waiting._asdict()
     view = {"waiting": {name: each for name, each in waiting.items() if each is not None}}
-    question = load_context().first_question_line(snapshot, present)
+    question = context.first_question_line(snapshot, present)
     return view if question is None else view | {"question": question}
 
 
@@ -517,8 +515,7 @@ def offer_workflows(
     store: Store, typed: str, *, cwd: str, with_shipped: bool = False
 ) -> list[Candidate]:
     """Return the workflows whose names begin with *typed*: the project's, then the registered."""
-    find = _load_find()
-    list_rows = find.list_all_workflows if with_shipped else find.list_workflows
+    list_rows = workflows.list_all_workflows if with_shipped else workflows.list_workflows
     return [
         Candidate(row["name"], row.get("description") or row.get("error", ""))
         for row in list_rows(store, cwd=cwd)
@@ -533,10 +530,10 @@ def offer_roles(
     if thread is not None:
         workflow = read_snapshot(store, resolve_head(store, thread).commit).record.workflow
     if workflow is not None:
-        found = _load_find().find_workflow(store, workflow, cwd=cwd).workflow
+        found = workflows.find_workflow(store, workflow, cwd=cwd).workflow
         owned = [(role, found.name) for role in found.roles]
     else:
-        rows = _load_find().list_workflows(store, cwd=cwd)
+        rows = workflows.list_workflows(store, cwd=cwd)
         owned = [(role, row["name"]) for row in rows for role in row.get("roles", ())]
     owners: dict[str, list[str]] = {}
     for role, owner in owned:

@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.family import find_number
@@ -45,6 +44,22 @@ from uwf_git.store.threads.history import (
 )
 from uwf_git.store.threads.local_files import RUNNING, find_workdir, may_be_active
 from uwf_git.store.threads.naming import resolve_head
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.commands.agent_run import runs as agent_runs
+    from uwf_git.commands.agent_run.runs import Running
+    from uwf_git.commands.inspect import context as context  # noqa: PLC0414 (others import it from here)
+    from uwf_git.commands.inspect import graph
+    from uwf_git.commands.inspect import list as lists
+    from uwf_git.commands.worktree import chain as file_chain
+else:
+    # Made of this module, and few threads need them.
+    lists = Lazy("uwf_git.commands.inspect.list")
+    graph = Lazy("uwf_git.commands.inspect.graph")
+    context = Lazy("uwf_git.commands.inspect.context")
+    file_chain = Lazy("uwf_git.commands.worktree.chain")
+    agent_runs = Lazy("uwf_git.commands.agent_run.runs")  # 20 ms
 
 # Step views: step and attempt nodes as documents.
 #
@@ -171,9 +186,6 @@ def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]
     return dict(counts)
 
 
-if TYPE_CHECKING:
-    from uwf_git.commands.agent_run.runs import Running
-
 # `uwf thread show`: the present of a thread as a document.
 #
 # Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
@@ -265,7 +277,7 @@ def view_moment(
         "said": snapshot.subject,
     }
     if store.has_remotes:
-        document |= _load_list().find_divergence(store, thread, snapshot.commit.oid)
+        document |= lists.find_divergence(store, thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present, move)
@@ -286,8 +298,6 @@ def _view_steps(
     view: dict[str, Any] = {} if full else {"step": _view_newest_step(store, snapshot, newest)}
     if not (full or is_join):
         return view
-    from uwf_git.commands.inspect import graph  # noqa: PLC0415 (only the long form, and joins)
-
     if full:
         view["steps"] = graph.view_all_steps(store, snapshot)
         graph.add_steps(store, branches)
@@ -342,9 +352,7 @@ def _view_newest_step(store: Store, snapshot: Snapshot, newest: Node) -> dict[st
 
 def view_files(store: Store, thread: ThreadId, named: list[str]) -> dict[str, dict[str, Any]]:
     """Return what is known of the files that steps changed, by their `Uwf-Files`."""
-    from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
-
-    return view_ranges(store, thread, named)
+    return file_chain.view_ranges(store, thread, named)
 
 
 def _view_family(
@@ -354,30 +362,15 @@ def _view_family(
     is_alone = present.split is None and snapshot.record.parent_thread is None
     if is_alone and not move.may_be_held(snapshot):
         return {}
-    rows = _load_list()
-    branches = rows.view_branches(store, snapshot)
+    branches = lists.view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
-    view |= rows.view_urgent(snapshot.record.status, rows.count_rows(branches))
+    view |= lists.view_urgent(snapshot.record.status, lists.count_rows(branches))
     trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk
     problem = move.problem if snapshot.record.status == "ready" else None
-    held = rows.find_held_by(store, snapshot, branches, problem)
+    held = lists.find_held_by(store, snapshot, branches, problem)
     return {**view, "heldBy": held} if held else view
-
-
-def _load_list() -> ModuleType:
-    """Return `list.py`, which is made of this module."""
-    from uwf_git.commands.inspect import list as rows  # noqa: PLC0415 (a circle; few need it)
-
-    return rows
-
-
-def load_context() -> ModuleType:
-    """Return `context.py`, which is made of this module."""
-    from uwf_git.commands.inspect import context  # noqa: PLC0415 (a circle; few threads wait)
-
-    return context
 
 
 def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None") -> dict[str, Any]:
@@ -410,15 +403,8 @@ def find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Runnin
     """Return the status to show of a thread with *status*, and the agent that is at work."""
     if not may_be_active(store, thread):
         return status, None
-    runs = _load_runs()
-    running = runs.find_running(store, thread)
-    return runs.show_status(status, running), running
-
-
-def _load_runs() -> ModuleType:
-    from uwf_git.commands.agent_run import runs  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-
-    return runs
+    running = agent_runs.find_running(store, thread)
+    return agent_runs.show_status(status, running), running
 
 
 def _view_now(
@@ -429,7 +415,6 @@ def _view_now(
     if running is not None:
         view["running"] = running.view()
     if present.waiting is not None:
-        context = load_context()
         view["waiting"] = context.view_waiting(store, snapshot, present)
         question = context.view_question(snapshot, present)
         if question is not None:
@@ -502,7 +487,7 @@ def find_stop(
     # A drive reports its end while it still holds the thread.
     is_at_work = status == RUNNING and not (running and running.pid == os.getpid())
     if snapshot.record.status == "split" and not is_at_work:
-        running_below = _load_runs().list_running(store, thread)
+        running_below = agent_runs.list_running(store, thread)
         is_at_work = any(each.pid != os.getpid() for each in running_below)
     if is_at_work:
         wait = f"`uwf thread wait {thread}` waits until it stops"

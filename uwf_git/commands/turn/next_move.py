@@ -17,8 +17,8 @@ from uwf_git.engine.moderator import (
     StepSummary,
     build_context,
     check_role,
+    expression,
     lazy_list,
-    load_jsonata,
     next_role,
     plainly_holds,
 )
@@ -142,7 +142,7 @@ def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: N
 
 def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
     # JSONata costs 40 ms of start-up and a fork 6 ms: only for what is not plain.
-    holds = load_jsonata().evaluate_condition
+    holds = expression.evaluate_condition
     position = _position(snapshot, present, head)
 
     def ask(known: list[StepSummary]) -> str:

@@ -20,7 +20,7 @@ from uwf_git.engine.flow_move import FlowWords
 from uwf_git.errors import Refused, UwfError, name_some
 from uwf_git.model.names import NodeHash, Oid, ThreadId, check_path_below
 from uwf_git.model.node import Node, NotCanonical, canonical
-from uwf_git.model.plain_schema import is_plainly_valid, load_schema_check
+from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.text import first_line, render_size, visible_line
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import Role, Workflow
@@ -463,7 +463,7 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
 def find_problem(schema: Any, meta: Any) -> str | None:
     if is_plainly_valid(schema, meta):
         return None
-    check_value = load_schema_check().check_value
+    check_value = schema_check.check_value
 
     def check() -> list[str]:
         problems = check_value(schema, meta)
@@ -481,7 +481,7 @@ def find_problem(schema: Any, meta: Any) -> str | None:
 
 def list_field_problems(schema: Any, meta: Any) -> list[dict[str, str]]:
     """Return what is wrong with *meta*, for a form, by fields' JSON pointers."""
-    point_out = load_schema_check().point_out
+    point_out = schema_check.point_out
 
     def check() -> list[dict[str, str]]:
         found = point_out(schema, meta)

@@ -18,7 +18,7 @@ from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
-from uwf_git.model.plain_schema import PlainCheck, load_schema_check, plain_check
+from uwf_git.model.plain_schema import PlainCheck, plain_check, schema_check
 from uwf_git.store.lookup import NodeFileChange, NodeFolders, TreeEntry, object_id
 from uwf_git.store.nodes import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
 from uwf_git.store.objects.objects import ObjectStore, get_blob
@@ -110,14 +110,14 @@ class PayloadChecks:
 def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
-    checker = load_schema_check()
+    check_schema, check_value = schema_check.check_schema, schema_check.check_value
 
     def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
         told: list[tuple[list[tuple[str, str]], list[str]]] = []
         for each in questions:
             schema, payload = each.schema.payload, each.payload
-            found = checker.check_schema(payload) if each.schema.is_self_typed else []
-            found = found or checker.check_value(schema, payload)
+            found = check_schema(payload) if each.schema.is_self_typed else []
+            found = found or check_value(schema, payload)
             references = (
                 builtin.collect_references(schema, payload) if each.wants_references else []
             )

@@ -5,6 +5,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
@@ -15,7 +16,7 @@ from uwf_git.commands.workflow.find import (
     find_used,
     includes_beside,
 )
-from uwf_git.engine.moderator import load_jsonata
+from uwf_git.engine.moderator import expression
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.engine.rehearsal import check_flow_text, list_reads
 from uwf_git.errors import Conflict, Problem, Refused
@@ -40,7 +41,7 @@ from uwf_git.model.definition.source import (
 from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, NotCanonical
-from uwf_git.model.plain_schema import load_schema_check
+from uwf_git.model.plain_schema import schema_check
 from uwf_git.model.workflow import (
     Graph,
     Workflow,
@@ -128,9 +129,9 @@ def _check_all(
     if not conditions and not schemas:
         return {}, problems
     # Imported before the fork, whose limits are for the checks.
-    check_schema = load_schema_check().check_schema
+    check_schema = schema_check.check_schema
     if any(each.language == "jsonata" for each in conditions):
-        load_jsonata()
+        import_module(expression.__name__)
     # Shared with the child, which does not answer once a limit ends it.
     with mmap.mmap(-1, 8) as progress:
 
