@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 
 class Lazy(ModuleType):
@@ -13,6 +12,12 @@ class Lazy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)
+
+
+if TYPE_CHECKING:
+    import pathlib
+else:
+    pathlib = Lazy("pathlib")  # 4 ms
 
 
 # The variables that tie a git process to one repository.
@@ -149,7 +154,7 @@ def find_above(words: Sequence[str], *, workdir: str) -> tuple[str, ...]:
     `.workflows/`, becomes absolute: the agents of a project are found from all of its folders.
     Nothing above the root of the git repository counts.
     """
-    folders = _project_folders(Path(workdir)) if any(map(_is_relative_path, words)) else []
+    folders = _project_folders(pathlib.Path(workdir)) if any(map(_is_relative_path, words)) else []
     return tuple(_from_above(word, workdir, folders) for word in words)
 
 
@@ -157,10 +162,10 @@ def _is_relative_path(word: str) -> bool:
     return "/" in word and word[0] not in "/-" and "\0" not in word
 
 
-def _project_folders(workdir: Path) -> list[Path]:
+def _project_folders(workdir: "pathlib.Path") -> "list[pathlib.Path]":
     """Return *workdir* and the folders above it, those that have workflows, nearest first."""
-    found: list[Path] = []
-    for folder in map(Path, folders_around(str(workdir))):
+    found: list[pathlib.Path] = []
+    for folder in map(pathlib.Path, folders_around(str(workdir))):
         if (folder / ".workflows").is_dir():
             found.append(folder)
         if os.path.lexists(folder / ".git"):
@@ -169,7 +174,7 @@ def _project_folders(workdir: Path) -> list[Path]:
     return []
 
 
-def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
+def _from_above(word: str, workdir: str, folders: "Sequence[pathlib.Path]") -> str:
     if not _is_relative_path(word) or os.path.lexists(os.path.join(workdir, word)):
         return word
     # A word may be a whole script, longer than a path may be: that is no error of `isfile`.
