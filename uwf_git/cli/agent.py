@@ -112,14 +112,10 @@ def trusted_command(session: Session) -> None:
     emit(
         session,
         rows,
-        text=_render_trusted,
+        # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
+        text=lambda rows: "\n".join(render_text(without_none(row)) for row in rows),
         none="no command is trusted here; `uwf agent trust CMD` trusts one",
     )
-
-
-def _render_trusted(rows: list[dict[str, Any]]) -> str:
-    # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
-    return "\n".join(render_text(without_none(row)) for row in rows)
 
 
 def trusted_row(trusted: Trusted) -> dict[str, Any]:
@@ -181,7 +177,6 @@ def list_command(session: Session, *, with_all: bool, wide: bool) -> None:
 
 
 def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    screen = screen_of(session)
     cells: list[dict[str, Cell]] = [
         {
             **row,
@@ -190,7 +185,7 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
         }
         for row in rows
     ]
-    return paint_columns(cells, _COLUMNS, screen, wide=wide)
+    return paint_columns(cells, _COLUMNS, screen_of(session), wide=wide)
 
 
 def _row(found: FoundAgent, default: str) -> dict[str, Any]:

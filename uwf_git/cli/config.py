@@ -51,8 +51,7 @@ def init_command(session: Session, path: str | None, shared: bool) -> None:  # n
         raise BadUsage("the path is empty", code="no-path", hint="give a path, or leave it out")
     place = path or session.repo
     if shared:
-        python = sys.executable or ""
-        hub = init_shared(place, session.cwd, session.environ, python=python)
+        hub = init_shared(place, session.cwd, session.environ, python=sys.executable or "")
         emit(session, {"repo": hub.store.path, "created": hub.created, "hooks": hub.hooks})
     else:
         made = init_store(place, session.cwd, session.environ)
@@ -106,7 +105,6 @@ def set_command(session: Session, name: str, value: str) -> None:
 
 # `uwf gc`.
 
-_BACKGROUND_NICE = 10
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 _UNIT = 1024
 
@@ -131,7 +129,7 @@ def gc_command(session: Session, *, auto: bool, detached: bool) -> None:
     store = session.open_store()
     if detached:
         with contextlib.suppress(OSError):
-            os.nice(_BACKGROUND_NICE)
+            os.nice(10)
         gc_unwatched(store, session.environ)
         return
     if auto:

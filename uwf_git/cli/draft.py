@@ -83,8 +83,7 @@ def command(
     if not drafted.questions and not drafted.judgement.problems:
         _show(session, drafted, yes=yes)
         if yes or _ask(session, drafted):
-            source = drafted.judgement.source.encode()
-            put = put_workflow(store, caller_of(session), source)
+            put = put_workflow(store, caller_of(session), drafted.judgement.source.encode())
     if put is not None and runs:
         note(f"put {put.name} {put.workflow}")
         _run(session, store, drafted, put, agent)

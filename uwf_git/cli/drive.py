@@ -231,9 +231,8 @@ def _drive(
         on_done=_tell_done,
         on_refused=lambda thread, why: note(f"{thread} was not submitted: {visible_line(why)}"),
     )
-    caller = without_password_prompt(session)
     with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:
-        end = drive_hub(store, caller, executor, request, report)
+        end = drive_hub(store, without_password_prompt(session), executor, request, report)
     if end.unpushed:
         note(f"{end.remote} does not have {end.unpushed} of this store's threads: `uwf push` first")
     document = end._asdict()

@@ -20,7 +20,6 @@ from uwf_git.store.git.hook_files import (
 )
 
 _MOST_TOLD = 50
-_MOST_HINTS = 5
 
 
 @verb(
@@ -60,5 +59,5 @@ def _tell(refusals: list[Refusal]) -> None:
     if len(refusals) > _MOST_TOLD:
         lines.append(f"error: and {len(refusals) - _MOST_TOLD} more")
     hints = list(dict.fromkeys(each.hint for each in refusals))
-    lines += [f"hint: {hint}" for hint in hints[:_MOST_HINTS]]
+    lines += [f"hint: {hint}" for hint in hints[:5]]
     write_stderr("".join(one_line(line) + "\n" for line in lines))

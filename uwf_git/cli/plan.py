@@ -1,7 +1,6 @@
 """The work directory of `uwf plan`, its store and settings; and `uwf plan plugin`."""
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,11 +31,9 @@ if TYPE_CHECKING:
     from uwf_git.store.store import Store
 
 
-def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option ``directory`` to a verb."""
-    return click.option(
-        "-d", "--dir", "directory", metavar="DIR", help="The work directory.  [default: this one]"
-    )(function)
+directory_option = click.option(
+    "-d", "--dir", "directory", metavar="DIR", help="The work directory.  [default: this one]"
+)
 
 
 def find_directory(session: Session, directory: str | None) -> str:

@@ -162,7 +162,7 @@ def confirm_first_push(
             workflows=first.workflows,
         )
     note(f"The first push from this project's repository to {first.remote.name} sends")
-    note(f"{_describe(first)}")
+    note(_describe(first))
     if not yes and not confirm("Push them?"):
         raise Refused("nothing was pushed", code="push-not-confirmed")
 

@@ -112,11 +112,10 @@ def _tell_claims(session: Session, store: Store, root: ThreadId | None, *, wide:
         for each, claim in hub.read_claims().items()
         if family is None or each in family
     ]
-    screen = screen_of(session)
     emit(
         session,
         rows,
-        text=lambda rows: paint_columns(rows, _CLAIMED, screen, wide=wide),
+        text=lambda rows: paint_columns(rows, _CLAIMED, screen_of(session), wide=wide),
         none=f"no machine has claimed a thread at {hub.remote.name}",
     )
 
@@ -133,24 +132,18 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
         said = find_last_log_line(store, ThreadId(thread), session.environ)
         cells.append(
             {
+                **row,
                 "mark": screen.mark(row["status"] or ""),
                 "thread": thread if ids is None else ids.shorten(thread),
-                "status": row["status"],
                 "workflow": row["workflowName"],
-                "role": row["role"],
-                "agent": row["agent"],
-                "pid": _number(row["pid"]),
-                "group": _number(row["group"]),
+                "pid": str(row["pid"] or ""),
+                "group": str(row["group"] or ""),
                 "since": screen.tell_when(row["since"]),
                 "elapsed": None if elapsed_ms is None else tell_seconds(elapsed_ms // _MS),
                 "doing": ": ".join(filter(None, (silence, said))) or None,
             }
         )
     return paint_columns(cells, columns, screen, wide=wide)
-
-
-def _number(number: int | None) -> str | None:
-    return None if number is None else str(number)
 
 
 # How often the store is looked at; times are told anew each second.
@@ -365,10 +358,9 @@ class _Events:
         self._follow: bool = asked["follow"]
         self.store = store = session.open_store()
         since = None if asked["since"] is None else parse_event_id(asked["since"])
-        from_now = self._follow and since is None
         options = EventOptions(with_state=asked["state"], secrets=find_secrets(session.environ))
         wanted = None if thread is None else resolve_thread(store, thread)
-        request = EventsRequest(wanted, since, from_now)
+        request = EventsRequest(wanted, since, from_now=self._follow and since is None)
         self._stream = EventStream(store, request, options, self._keep)
 
     def all(self) -> Iterator[dict[str, Any]]:

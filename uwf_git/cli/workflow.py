@@ -95,15 +95,7 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
     columns = [
         each for each in _COLUMNS if each.key != "file" or any("file" in row for row in rows)
     ]
-    cells: list[dict[str, Cell]] = [
-        {
-            "name": row["name"],
-            "workflow": row.get("workflow"),
-            "description": _about(row),
-            "file": row.get("file"),
-        }
-        for row in rows
-    ]
+    cells: list[dict[str, Cell]] = [{**row, "description": _about(row)} for row in rows]
     return paint_columns(cells, columns, screen_of(session), wide=wide)
 
 
@@ -165,10 +157,8 @@ def _versions_table(session: Session, rows: list[dict[str, Any]], *, wide: bool)
     screen = screen_of(session)
     cells: list[dict[str, Cell]] = [
         {
-            "workflow": row.get("workflow"),
-            "event": row.get("event"),
+            **row,
             "when": screen.tell_when(row.get("timestamp")),
-            "author": row.get("author"),
             "version": row.get("version", "")[:_SHORT] or None,
             "what": _what(row),
         }
@@ -230,7 +220,6 @@ def remove_command(session: Session, name: str, message: str) -> None:
     It is no longer listed, and no thread can be started by its name. Nothing is deleted: its
     history stays, threads that run go on, and `uwf workflow rollback` restores it.
     """
-    store = session.open_store()
-    removed = remove_workflow(store, caller_of(session), name, reason=message)
+    removed = remove_workflow(session.open_store(), caller_of(session), name, reason=message)
     emit(session, {**removed._asdict(), "removed": True})
     note(f"`uwf workflow rollback {removed.name}` brings it back")

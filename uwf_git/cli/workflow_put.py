@@ -216,8 +216,7 @@ def graph_command(session: Session, workflow: str, **how: Any) -> None:
 
 def _find(session: Session, workflow: str) -> Subject:
     if not is_file(workflow):
-        store = session.open_store(create=True)
-        found = find_workflow(store, workflow, cwd=session.cwd)
+        found = find_workflow(session.open_store(create=True), workflow, cwd=session.cwd)
         note_local(found.workflow.name, found.file, found.shadows)
         return picture_workflow(found.workflow, found.closure)
     # Reading YAML costs 70 ms of start-up, which a name does not need.

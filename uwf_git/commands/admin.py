@@ -441,7 +441,5 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
 
 
 def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
-    removed = 0
-    if any(True for _ in list_parents(store)):
-        removed = sweep_worktrees(store, environ)
+    removed = sweep_worktrees(store, environ) if any(True for _ in list_parents(store)) else 0
     return removed + remove_stale_files(store) + remove_stale_packs(store)

@@ -501,10 +501,9 @@ class NodeVerification(NamedTuple):
 
 def verify_nodes(store: Store, texts: list[str]) -> NodeVerification:
     lookup = NodeLookup(store)
-    names = [lookup.resolve(parse_node_prefix(text)) for text in texts]
-    checked = list(dict.fromkeys(names))
+    checked = tuple(dict.fromkeys(lookup.resolve(parse_node_prefix(text)) for text in texts))
     findings = [finding for name in checked for finding in _verify(lookup, name)]
-    return NodeVerification(tuple(checked), tuple(findings))
+    return NodeVerification(checked, tuple(findings))
 
 
 def _verify(lookup: NodeLookup, name: NodeHash) -> list[NodeFinding]:

@@ -350,7 +350,6 @@ def find_agent_problem(
 _NUMBER = re.compile("[0-9]{1,6}")
 _HEX = re.compile("[0-9a-f]{4,40}")
 _SHORTEST_NODE = 4
-_MOST_LISTED = 5
 _NUMBERED = STEPS | {"start"}
 
 
@@ -366,7 +365,7 @@ def _no_such_step(thread: ThreadId, text: str) -> Refused:
 
 
 def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
-    shown = ", ".join(matches[:_MOST_LISTED])
+    shown = ", ".join(matches[:5])
     return Refused(
         f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
         code="ambiguous-step",
@@ -440,8 +439,7 @@ def _find_numbered(store: Store, head: Head, number: int) -> list[Snapshot]:
     first = next((each for each in history if _has_number(each, number)), None)
     kept = [read_snapshot(store, oid) for oid in list_preserved(store, head.thread)]
     meant = [each for each in kept if _has_number(each, number)]
-    is_there = first is not None and number <= tip.record.depth
-    return [first, *meant] if first is not None and is_there else meant
+    return [first, *meant] if first is not None and number <= tip.record.depth else meant
 
 
 def _has_number(snapshot: Snapshot, number: int) -> bool:
@@ -513,8 +511,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     point = find_point(store, head, request)
     source = find_source(store, read_snapshot(store, head.commit))
     workdir = existing_directory(request.workdir or source or caller.cwd, caller.cwd)
-    cause = Cause(thread=thread, note=request.reason)
-    new = build_next(read_standing(point), "fork", cause)
+    new = build_next(read_standing(point), "fork", Cause(thread=thread, note=request.reason))
     commit = record_next(store, point, new, caller.signing(store))
     give_workdir(store, thread, workdir, known=find_settings(store, head.thread))
     create_head(store, thread, commit)

@@ -57,7 +57,6 @@ _SCRIPT = ("workflow", "hooks", "stop_hook")
 _OURS = r"[\\/]+".join(_SCRIPT) + r"\b"
 _MARK = "\ufeff"
 _INDENT = r"^[{\[]\r?\n([ \t]+)"
-_BLANKS = 2
 _TIMEOUT_S = 10
 _EXECUTABLE = 0o755
 
@@ -341,7 +340,7 @@ def _is_ours(entry: Any) -> bool:
 def _render(document: Mapping[str, Any], like: str) -> str:
     plain = like.removeprefix(_MARK)
     indent = re.match(_INDENT, plain)
-    text = json.dumps(document, indent=indent[1] if indent else _BLANKS, ensure_ascii=False)
+    text = json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False)
     if plain.endswith("\n") or not plain:
         text += "\n"
     if "\r\n" in plain:
@@ -367,7 +366,6 @@ _TOKEN = rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[][{}]'
 _SHOWN = 40
 
 _POLL_S = 0.05
-_PIECE_BYTES = 16 * 1024
 
 
 class Notice(NamedTuple):
@@ -653,7 +651,7 @@ class _Conversation(socketserver.BaseRequestHandler):
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             self.request.settimeout(left)
-            piece = self.request.recv(_PIECE_BYTES)
+            piece = self.request.recv(16 * 1024)
             if not piece:
                 return
             yield piece

@@ -61,6 +61,13 @@ Phase: TypeAlias = Literal["idle", "planning", "executing", "completed", "failed
 Stage: TypeAlias = Literal["planning", "executing"]
 PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
 
+_PHASES: Mapping[Status | None, Phase] = {
+    None: "idle",
+    "completed": "completed",
+    "killed": "failed",
+    "failed": "waiting_human",
+}
+
 
 class Happened(NamedTuple):
     commit: str
@@ -125,18 +132,9 @@ class PlanState(NamedTuple):
 
     @property
     def phase(self) -> Phase:
-        match self.status:
-            case None:
-                return "idle"
-            case "completed":
-                return "completed"
-            case "killed":
-                return "failed"
-            case "failed":
-                return "waiting_human"
-            case "waiting" if self.until_ms is None:
-                return "waiting_human"
-        return self.stage
+        if self.status == "waiting" and self.until_ms is None:
+            return "waiting_human"
+        return _PHASES.get(self.status, self.stage)
 
     @property
     def is_stuck(self) -> bool:
@@ -178,8 +176,7 @@ def _after_event(state: PlanState, happened: Happened) -> PlanState:
         case "step" | "answer":
             return _after_step(state, happened)._replace(before_step=state)
         case "attempt":
-            is_try = happened.counts and happened.role in WORKERS
-            failed = (happened.reason,) if is_try else ()
+            failed = (happened.reason,) if happened.counts and happened.role in WORKERS else ()
             return state._replace(failures=state.failures + failed, error=happened.reason)
         case "retry" | "fork":
             return state._replace(failures=())
@@ -276,9 +273,7 @@ def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str
     current = state.current
     document = {
         "phase": state.phase,
-        "currentPlan": None
-        if current is None
-        else current.file.rpartition("/")[2].removesuffix(".md"),
+        "currentPlan": current and current.file.rpartition("/")[2].removesuffix(".md"),
         "retryCount": state.tries,
         "maxRetries": state.max_retries,
         "task": state.task or None,

@@ -180,8 +180,7 @@ def resolve_inside(workdir: str, path: str) -> str | None:
         return None
     # The last part may be a link, which is then itself meant; its folder may not lie elsewhere.
     above = os.path.realpath(os.path.dirname(os.path.join(root, found)))
-    is_below = found == os.curdir or _relative(above, root) is not None
-    return found if is_below else None
+    return found if found == os.curdir or _relative(above, root) is not None else None
 
 
 def _relative(path: str, base: str) -> str | None:

@@ -13,9 +13,6 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
-_LAST_PORT = 65535
-_MOST_RETRIES = 1000
-
 
 class PlanSettings(NamedTuple):
     """The settings of `uwf plan`; the defaults count where nothing is set."""
@@ -140,13 +137,13 @@ _SETTINGS: dict[str, _Setting] = {
         "address": _usual("address", _ADDRESS, "where stop notices are received"),
         "port": _usual(
             "port",
-            _number("a port", 0, _LAST_PORT),
+            _number("a port", 0, 65535),
             "the port of stop notices",
             "; if it is taken, a free one is used",
         ),
         "maxRetries": _usual(
             "max_retries",
-            _number("a number from 1 on", 1, _MOST_RETRIES),
+            _number("a number from 1 on", 1, 1000),
             "the tries in all, of the planning and of each plan",
         ),
         "planningTimeout": _phase("planning_ms", "the planner"),

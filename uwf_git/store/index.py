@@ -15,10 +15,10 @@ from uwf_git.store.lookup import (
     NodeFolders,
     follow,
     is_root_ref,
-    keeps_versions,
     list_loose_roots,
     list_packed_roots,
     list_root_refs,
+    walk_root,
 )
 from uwf_git.store.nodes import NODES
 from uwf_git.store.objects.commit import CommitView, find_entry, read_commit
@@ -206,8 +206,7 @@ class IndexFile:
                 " AND source IN (SELECT id FROM source WHERE ref = ?)",
                 *(_key(name), ref),
             )
-            rows = self._execute("SELECT ref FROM source WHERE tip != ''").fetchall()
-            for (known,) in rows:
+            for (known,) in self._execute("SELECT ref FROM source WHERE tip != ''").fetchall():
                 if known not in refs:
                     self._put_source(known, "")
 
@@ -354,8 +353,7 @@ class NodeIndex:
         if ref is None:
             return Advice(tuple(sorted(self._unread)), is_all=self._is_complete)
         # Another name means a damaged file; the search of all refs will correct it.
-        refs = follow(ref) if is_root_ref(ref) else ()
-        return Advice(refs, is_all=False)
+        return Advice(follow(ref) if is_root_ref(ref) else (), is_all=False)
 
     def _list_names(self, file: IndexFile, prefix: str) -> IndexedNames:
         names = self._catch_up(file).list_names(prefix)
@@ -426,7 +424,7 @@ class NodeIndex:
         if known is not None:
             self._indexed = self._find_nodes(known) or self._indexed
         try:
-            for commit in _list_commits(self._store, ref, tip, known):
+            for commit in walk_root(self._store, ref, tip, until=known):
                 is_whole &= self._scan_commit(commit, names)
         except StoreDamaged:
             is_whole = False
@@ -448,18 +446,8 @@ class NodeIndex:
         return is_whole
 
     def _find_nodes(self, oid: Oid) -> bytes | None:
-        try:
+        with suppress(StoreDamaged):
             commit = read_commit(self._store.objects, oid)
             nodes = find_entry(self._store.objects, commit, NODES)
-        except StoreDamaged:
-            return None
-        return None if nodes is None else bytes.fromhex(nodes.decode())
-
-
-def _list_commits(store: Store, ref: str, tip: Oid, known: Oid | None) -> Iterator[CommitView]:
-    """Yield the tip of *ref*; of a workflow also its older versions, back to *known*."""
-    oid: Oid | None = tip
-    while oid is not None and oid != known:
-        commit = read_commit(store.objects, oid)
-        yield commit
-        oid = next(iter(commit.parents), None) if keeps_versions(ref) else None
+            return None if nodes is None else bytes.fromhex(nodes.decode())
+        return None

@@ -52,7 +52,6 @@ _MOST_TRIES = 20
 
 def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
     """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new."""
-    nodes = list(nodes)
     added = [*BUILTIN.values(), *nodes]
     for _try in range(_MOST_TRIES):
         seen = store.refs.find(NODES_REF)
@@ -105,8 +104,7 @@ class NodeRoot(NamedTuple):
     commit: CommitView
 
     def find(self, name: NodeHash) -> Node | None:
-        nodes = self._folder()
-        return None if nodes is None else find_node(self.store.objects, nodes, name)
+        return find_node(self.store.objects, self._folder(), name)
 
     def lists(self, name: NodeHash) -> bool:
         return any(True for _name in self.list_readable(name))
@@ -132,21 +130,19 @@ def open_root(store: Store, ref: str) -> NodeRoot | None:
 
 def open_roots(store: Store, ref: str) -> Iterator[NodeRoot]:
     """Yield the roots of *ref*, newest first, up to the first root that cannot be read."""
-    root = open_root(store, ref)
-    while root is not None:
-        yield root
-        if not keeps_versions(ref) or not root.commit.parents:
-            return
-        try:
-            before = read_commit(store.objects, root.commit.parents[0])
-        except StoreDamaged:
-            return
-        root = root._replace(commit=before)
+    with suppress(StoreDamaged):
+        for commit in walk_root(store, ref, store.refs.find(ref)):
+            yield NodeRoot(store, ref, commit)
 
 
-def keeps_versions(ref: str) -> bool:
-    """Check whether commits behind the tip of *ref* keep nodes that the tip does not."""
-    return ref.startswith(WORKFLOWS)
+def walk_root(
+    store: Store, ref: str, oid: Oid | None, *, until: Oid | None = None
+) -> Iterator[CommitView]:
+    """Yield the tip *oid* of *ref*; of a workflow also its older versions, back to *until*."""
+    while oid is not None and oid != until:
+        commit = read_commit(store.objects, oid)
+        yield commit
+        oid = next(iter(commit.parents), None) if ref.startswith(WORKFLOWS) else None
 
 
 # Root refs: the refs that keep nodes, and reading many of them at once.
@@ -318,8 +314,7 @@ class NodeLookup:
 
     def _list_names(self, prefix: str) -> Iterator[NodeHash]:
         known = self._index.list_names(prefix)
-        roots = self.roots() if known is None else self._open(known.refs)
-        for root in roots:
+        for root in self.roots() if known is None else self._open(known.refs):
             yield from root.list_readable(prefix)
         if known is not None:
             is_checked = len(known.names) <= _MOST_CHECKED

@@ -14,7 +14,7 @@ from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node, NotCanonical, build_node, canonical, canonical_hash
 from uwf_git.model.plain_schema import plain_check
 from uwf_git.model.workflow import FrozenDict
-from uwf_git.store.objects.commit import decode_json, encode_json
+from uwf_git.store.objects.commit import decode_json, encode_json, find_in_tree
 from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_blob, get_tree
 from uwf_git.store.objects.pack_file import ByteCache
 
@@ -228,31 +228,21 @@ def find_names(objects: ObjectStore, nodes: ObjectID | None, prefix: str) -> Ite
 
 def find_blob(objects: ObjectStore, nodes: ObjectID, name: NodeHash) -> ObjectID | None:
     """Return the blob of the node *name* in the folder *nodes*; None for a missing node."""
-    tree = get_tree(objects, nodes)
-    for part in (name[0], name[1]):
-        key = part.encode()
-        if key not in tree:
-            return None
-        tree = get_tree(objects, tree[key][1])
-    return _find_in_leaf(tree, name)
+    folder: ObjectID | None = nodes
+    for part in name[:2]:
+        if folder is not None:
+            folder = find_in_tree(get_tree(objects, folder), part)
+    return None if folder is None else _find_in_leaf(get_tree(objects, folder), name)
 
 
 def _find_in_leaf(leaf: Tree, name: NodeHash) -> ObjectID | None:
-    for suffix in (JSON_SUFFIX, TEXT_SUFFIX):
-        key = (name[2:] + suffix).encode()
-        if key in leaf:
-            return leaf[key][1]
-    return None
+    return find_in_tree(leaf, name[2:] + JSON_SUFFIX) or find_in_tree(leaf, name[2:] + TEXT_SUFFIX)
 
 
 class _Folder(NamedTuple):
     oid: ObjectID | None
     before: Tree
     entries: list[bytes]
-
-    def find(self, name: str) -> ObjectID | None:
-        key = name.encode()
-        return self.before[key][1] if key in self.before else None
 
 
 class GrownFolder:
@@ -292,9 +282,9 @@ def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node
     for node in added:
         by_place.setdefault(node.hash[0], {}).setdefault(node.hash[1], []).append(node)
     for first, inner in by_place.items():
-        middle = growth.open(objects, root.find(first))
+        middle = growth.open(objects, find_in_tree(root.before, first))
         for second, group in inner.items():
-            leaf = growth.open(objects, middle.find(second))
+            leaf = growth.open(objects, find_in_tree(middle.before, second))
             for node in group:
                 _add_to_leaf(objects, leaf, node, growth)
             put_entry(middle.entries, TREE_MODE, second.encode(), growth.make(leaf))

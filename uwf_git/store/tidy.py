@@ -77,7 +77,6 @@ _OID = re.compile(rb"[0-9a-f]{40}")
 
 # Refs of one work tree; git never packs them (gitrepository-layout, "refs").
 _OF_ONE_TREE = ("refs/bisect/", "refs/rewritten/", "refs/worktree/")
-_MOST_TAGS = 100
 
 _Peel = Callable[[bytes], bytes | None]
 """``_peel`` of one store, which remembers what it has looked up."""
@@ -133,7 +132,7 @@ def _read(git_dir: str, name: str) -> bytes | None:
 def _peel(objects: ObjectStore, oid: bytes) -> bytes | None:
     """Return what the tag *oid* peels to; None if *oid* is no tag."""
     at = oid
-    for _tag in range(_MOST_TAGS):
+    for _tag in range(100):
         found = objects[ObjectID(at)]
         if not isinstance(found, Tag):
             return at if at != oid else None
@@ -206,10 +205,9 @@ def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
         return None
     (count,) = _COUNT.unpack_from(index, NAMES_AT - _COUNT.size)
     crcs_at = NAMES_AT + count * OID_BYTES
-    offsets_at = crcs_at + count * _COUNT.size
     names = bytes(index[NAMES_AT:crcs_at])
     crcs = struct.unpack_from(f">{count}I", index, crcs_at)
-    offsets = struct.unpack_from(f">{count}I", index, offsets_at)
+    offsets = struct.unpack_from(f">{count}I", index, crcs_at + count * _COUNT.size)
     order = sorted(range(count), key=offsets.__getitem__)
     ends = [*(offsets[at] for at in order[1:]), len(content) - OID_BYTES]
     if count and offsets[order[0]] != _HEAD_BYTES:
@@ -232,9 +230,6 @@ def _map(path: str) -> memoryview:
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
-
-_RATIO = 2
-_FOR_THE_GROUP = 0o660
 
 # Unite small packs, so that a store of many steps has few files and reading stays fast.
 #
@@ -266,7 +261,7 @@ def choose_union(packs: Sequence[SmallPack]) -> list[SmallPack]:
         return []
     count = smaller = 0
     for number, pack in enumerate(packs):
-        if pack.size_bytes < _RATIO * smaller:
+        if pack.size_bytes < 2 * smaller:
             count = number + 1
         smaller += pack.size_bytes
     return list(packs[:count])
@@ -343,7 +338,7 @@ def _hold(store: Store, *, wait: bool = False) -> Iterator[int | None]:
         if descriptor is not None and is_shared(store.config):
             # Another user's is as its owner made it.
             with suppress(PermissionError):
-                os.fchmod(descriptor, _FOR_THE_GROUP)
+                os.fchmod(descriptor, 0o660)
         yield descriptor
 
 
@@ -420,8 +415,7 @@ def _is_stale(entry: os.DirEntry[str], prefix: str) -> bool:
     if match is None:
         return age_s > _OLD_S and entry.is_file(follow_symlinks=False)
     # The name has no host; the pid is looked up on this one.
-    host = os.uname().nodename
-    return age_s > _UNNAMED_OLD_S and not may_live(int(match[1]), host, left)
+    return age_s > _UNNAMED_OLD_S and not may_live(int(match[1]), os.uname().nodename, left)
 
 
 # Remove what killed processes leave below a git directory.

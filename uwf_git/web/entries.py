@@ -105,10 +105,9 @@ def folded(summary: str, inside: str) -> str:
 
 def json_value(value: Any) -> str:
     if isinstance(value, str):
-        is_short = len(value) <= _LONGEST_LINE and re.search(r"[\r\n]", value) is None
-        return (
-            line(value) if is_short else f'<div class="text">{escape(visible_block(value))}</div>'
-        )
+        if len(value) <= _LONGEST_LINE and re.search(r"[\r\n]", value) is None:
+            return line(value)
+        return f'<div class="text">{escape(visible_block(value))}</div>'
     if isinstance(value, dict) and value and all(_is_scalar(each) for each in value.values()):
         return fields({name: json_value(each) for name, each in value.items()})
     if isinstance(value, list) and value and all(_is_scalar(each) for each in value):
@@ -410,13 +409,12 @@ def _fold_compared(compared: dict[str, Any] | None) -> str:
 def render_compared(compared: dict[str, Any]) -> str:
     """Return what differs from the visit before; "" if nothing does."""
     meta, content = compared["meta"], compared["content"]
-    changes = _render_changes(meta["value"]) if "value" in meta else render_excerpt(meta)
-    hunks = ""
+    differs = _render_changes(meta["value"]) if "value" in meta else render_excerpt(meta)
     if content is not None:
-        hunks = difference(content["text"])
+        differs += difference(content["text"])
         if content["isCut"]:
-            hunks += f'<p class="aside">The rest: {code(content["command"])}</p>\n'
-    return changes + hunks
+            differs += f'<p class="aside">The rest: {code(content["command"])}</p>\n'
+    return differs
 
 
 def _render_changes(changes: Any) -> str:

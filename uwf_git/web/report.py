@@ -42,7 +42,7 @@ def render_report(report: ThreadReport) -> str:
     """Return the HTML of *report*; equal reports give equal bytes."""
     document = report.document
     no_state = document.get("state") is None or document["state"].get("value") == {}
-    sections = (
+    sections = [
         ("now", "How it stands", _render_present(document)),
         ("task", "Task", render_excerpt(document.get("prompt"), top=3)),
         ("picture", "Picture", _render_picture(report)),
@@ -50,15 +50,13 @@ def render_report(report: ThreadReport) -> str:
         ("story", "Step by step", render_entries(document["entries"])),
         ("state", "State of the thread", "" if no_state else render_value(document["state"])),
         ("check", "Check it yourself", render_check(document)),
-    )
+    ]
+    shown = [section for section in sections if section[2]]
     body = "".join(
         f'<section id="{name}">\n<h2>{title}</h2>\n{inside}</section>\n'
-        for name, title, inside in sections
-        if inside
+        for name, title, inside in shown
     )
-    links = " · ".join(
-        f'<a href="#{name}">{title}</a>' for name, title, inside in sections if inside
-    )
+    links = " · ".join(f'<a href="#{name}">{title}</a>' for name, title, _ in shown)
     return (
         f"{_render_head(document)}<body>\n<header>\n{_render_title(document)}</header>\n"
         f'<nav aria-label="Sections"><p class="aside">{links}</p></nav>\n'
@@ -114,6 +112,7 @@ def _render_present(document: dict[str, Any]) -> str:
     ended = document.get("endTime")
     error = document.get("error")
     question = document.get("question")
+    limits = ", ".join(f"{name} {each}" for name, each in document["limits"].items())
     told = {
         "last step": _render_last(document["entries"]),
         "newest event": line(document["said"]),
@@ -126,9 +125,7 @@ def _render_present(document: dict[str, Any]) -> str:
         "question": "" if not question else _render_question(question),
         "held up by": "".join(f"<p>{each}</p>\n" for each in _tell_held(document)),
         "parent": _tell_parent(document),
-        "limits": line(", ".join(f"{name} {each}" for name, each in document["limits"].items()))
-        if document["limits"]
-        else "",
+        "limits": line(limits) if limits else "",
         "agents": fields({role: render_command(each) for role, each in document["agents"].items()}),
         "diverged": json_value(document["diverged"]) if document.get("diverged") else "",
     }
@@ -179,8 +176,6 @@ def _render_picture(report: ThreadReport) -> str:
 
 
 _HEADS = ("Step", "Role", "Agent", "Started", "Time", "Tokens", "USD")
-_NUMBERS = frozenset({4, 5, 6})
-_SHOWN = STEPS | {"attempt"}
 
 
 def render_steps(document: dict[str, Any]) -> str:
@@ -189,18 +184,16 @@ def render_steps(document: dict[str, Any]) -> str:
     if not rows:
         return ""
     totals = document["totals"]
-    rows.append(
-        (
-            "<strong>all</strong>",
-            ", ".join(tell_account(totals)[:1]),
-            "",
-            "",
-            render_ms(totals["durationMs"]),
-            render_tokens(totals["tokens"]),
-            render_cost(totals["costUsd"]),
-        )
+    account = (
+        "<strong>all</strong>",
+        tell_account(totals)[0],
+        "",
+        "",
+        render_ms(totals["durationMs"]),
+        render_tokens(totals["tokens"]),
+        render_cost(totals["costUsd"]),
     )
-    return table("Steps", _HEADS, rows, numbers=_NUMBERS)
+    return table("Steps", _HEADS, [*rows, account], numbers={4, 5, 6})
 
 
 def tell_account(totals: dict[str, Any]) -> list[str]:
@@ -217,7 +210,7 @@ def tell_account(totals: dict[str, Any]) -> list[str]:
 
 def _rows(entries: list[dict[str, Any]], around: str) -> Iterator[tuple[str, ...]]:
     for entry in entries:
-        if entry["event"] in _SHOWN:
+        if entry["event"] in STEPS or entry["event"] == "attempt":
             yield _row(entry, around)
         for branch in entry.get("branches", ()):
             inner = f"{around}{branch['number']}."
@@ -270,11 +263,8 @@ def render_check(document: dict[str, Any]) -> str:
         "git's objects": code(f"git fsck {tip}"),
         "this file again": code(f"uwf thread report {thread}"),
     }
-    rows = [
-        _commit_row(entry)
-        for entry in walk_entries(document["entries"])
-        if entry["event"] is not None
-    ]
+    entries = walk_entries(document["entries"])
+    rows = [_commit_row(entry) for entry in entries if entry["event"] is not None]
     problem = document.get("signatureProblem")
     note = f"<p>Signatures were not checked: {line(problem)}</p>\n" if problem else ""
     return (

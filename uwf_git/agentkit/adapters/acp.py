@@ -165,9 +165,6 @@ def _parse(line: bytes) -> list[dict[str, Any]]:
 
 _MOST_EVENTS = 5_000
 
-_MESSAGES = {"agent_message_chunk", "agent_message"}
-_TOOLS = {"tool_call", "tool_call_update"}
-
 
 @dataclass(slots=True)
 class AcpTurn:
@@ -193,9 +190,9 @@ class AcpTurn:
 
     def take(self, update: Mapping[str, Any]) -> None:
         kind = update.get("sessionUpdate")
-        if kind in _MESSAGES:
+        if kind in {"agent_message_chunk", "agent_message"}:
             self._take_message(update, is_whole=kind == "agent_message")
-        elif kind in _TOOLS:
+        elif kind in {"tool_call", "tool_call_update"}:
             self._take_tool(update)
         elif kind == "usage_update" and find(update, str, "cost", "currency") in (None, "USD"):
             amount = find(update, float, "cost", "amount")
@@ -208,9 +205,9 @@ class AcpTurn:
         self.stop_reason = find(told, str, "stopReason") or self.stop_reason
         self._tokens = _read_usage(told) or self._tokens
 
-    def note(self, event: Mapping[str, Any]) -> None:
+    def note(self, event: dict[str, Any]) -> None:
         if len(self._trace) < _MOST_EVENTS:
-            self._trace.append(dict(event))
+            self._trace.append(event)
 
     def build_answer(self) -> AdapterAnswer:
         said = [text for text in self._messages.values() if text.strip()]
@@ -238,8 +235,7 @@ class AcpTurn:
             self._segment += 1
             self._tools[name] = tool_event(None, None, None, ok=False)
             self.say({"type": "tool", "name": find(update, str, "title") or "a tool"})
-            if len(self._trace) < _MOST_EVENTS:
-                self._trace.append(self._tools[name])
+            self.note(self._tools[name])
         tool = self._tools[name]
         for key, told in _TOOL_KEYS.items():
             if update.get(key) is not None:
@@ -423,9 +419,8 @@ class AcpAdapter:
     def _load_session(
         self, client: AcpClient, session: str, place: Mapping[str, Any], limits: WaitLimits
     ) -> dict[str, Any]:
-        able = find(self._agent, dict, "agentCapabilities") or find(
-            self._agent, dict, "capabilities"
-        )
+        agent = self._agent
+        able = find(agent, dict, "agentCapabilities") or find(agent, dict, "capabilities")
         if find(able, bool, "loadSession"):
             method = "session/load"
         elif "resume" in (find(able, dict, "sessionCapabilities") or {}):
@@ -500,11 +495,7 @@ def _mcp_servers(question: AdapterQuestion) -> list[dict[str, Any]]:
 
 
 def _choose_model(
-    client: AcpClient,
-    session: str,
-    opened: dict[str, Any],
-    model: str | None,
-    limits: WaitLimits,
+    client: AcpClient, session: str, opened: dict[str, Any], model: str | None, limits: WaitLimits
 ) -> None:
     if not model:
         return

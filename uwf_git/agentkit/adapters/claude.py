@@ -52,15 +52,10 @@ Its file tools do not write in the store.
 To allow some commands more: --args '--allowedTools "Bash(npm test:*)"'.
 """
 
-# It retries 401 too, with waits that double.
-_RETRIES = "2"
-
 # One argument holds 128 KiB on Linux.
 _LONGEST_SCHEMA = 100_000
 
 _CLAUDE_LOGIN = "start `claude` once to log in, or set ANTHROPIC_API_KEY"
-_CLAUDE_NO_SESSION = "No conversation found|--resume requires a valid session"
-_ROOT = "root/sudo"
 
 _CLAUDE_SUBTYPES: dict[str, tuple[FailureKind, str]] = {
     "error_max_turns": ("no-result", "its turns were used up (--max-turns)"),
@@ -87,7 +82,8 @@ def build_claude(question: AdapterQuestion, _folder: str) -> ProgramCall:
     prompt = question.prompt if schema is None else add_guide(question.prompt)
     environ = {"DISABLE_AUTOUPDATER": "1"}
     if not question.environ.get("CLAUDE_CODE_MAX_RETRIES"):
-        environ["CLAUDE_CODE_MAX_RETRIES"] = _RETRIES
+        # It retries 401 too, with waits that double.
+        environ["CLAUDE_CODE_MAX_RETRIES"] = "2"
     return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
 
@@ -97,7 +93,7 @@ def read_claude(ended: EndedProgram) -> Report:
     trace = tuple(read_trace(records, result, without="StructuredOutput"))
     if result is None:
         answer = AdapterAnswer(text=find_last_text(records), trace=trace)
-        if _ROOT.encode() in ended.run.stderr:
+        if b"root/sudo" in ended.run.stderr:
             words = ended.explain_no_record("claude", login=_CLAUDE_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
             raise AskFailed("refused-permission", words, hint=hint, partial=answer)
@@ -147,22 +143,14 @@ def _read_claude_failure(
         raise AskFailed(kind, f"claude stopped: {meaning}{told}", partial=answer)
     if (find(result, str, "terminal_reason") or "").startswith("aborted"):
         raise AskFailed("interrupted", "claude was interrupted", partial=answer)
-    limits = [info for each in records if (info := find(each, dict, "rate_limit_info"))]
-    exceeded = [each for each in limits if each.get("status") == "rejected"]
+    over = [each for each in records if find(each, str, "rate_limit_info", "status") == "rejected"]
     return Report(
         answer,
         error=find(result, str, "result") or "; ".join(errors),
         status=find(result, int, "api_error_status"),
-        reset_s=find(exceeded[-1], int, "resetsAt") if exceeded else None,
+        reset_s=find(over[-1], int, "rate_limit_info", "resetsAt") if over else None,
     )
 
-
-_CLAUDE_ENVIRON = (
-    "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-    "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
-)  # fmt: skip
 
 CLAUDE = CommandAdapter(
     name="claude",
@@ -171,13 +159,18 @@ CLAUDE = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=_CLAUDE_ENVIRON,
+    environ=(
+        "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+        "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
+    ),
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_CLAUDE_LOGIN,
-    lost_session=_CLAUDE_NO_SESSION,
+    lost_session="No conversation found|--resume requires a valid session",
     # Its cost is the whole session's.
     anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
-)
+)  # fmt: skip
 
 claude_main = adapter_main(CLAUDE, about=_CLAUDE_ABOUT, keys=CLAUDE.keys)
 
@@ -217,8 +210,7 @@ def build_qwen(question: AdapterQuestion, folder: str) -> ProgramCall:
     if schema is not None:
         argv += ["--json-schema", f"@{write_file(folder, 'schema.json', json.dumps(schema))}"]
         prompt = add_guide(prompt)
-    config = mcp_servers_json(question, alwaysLoadTools=True)
-    argv += option("--mcp-config", config)
+    argv += option("--mcp-config", mcp_servers_json(question, alwaysLoadTools=True))
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
@@ -267,13 +259,6 @@ def _add_up(records: list[dict[str, Any]], spent: Mapping[str, Any]) -> dict[str
     return {**usage, "turns": len(told)} if told else {}
 
 
-# Named one by one: it sets many others for its children, which must not reach a nested qwen.
-_QWEN_ENVIRON = (
-    "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
-    "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
-    *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 QWEN = CommandAdapter(
     name="qwen",
     build=build_qwen,
@@ -281,11 +266,16 @@ QWEN = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="structured_output"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=_QWEN_ENVIRON,
+    # Named one by one: it sets many others for its children, which must not reach a nested qwen.
+    environ=(
+        "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
+        "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
+        *PROVIDER_VARIABLES,
+    ),
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
     login="run qwen and use its /auth, or set OPENAI_API_KEY",
     lost_session="No saved session found",
     anew=("turns",),
-)
+)  # fmt: skip
 
 qwen_main = adapter_main(QWEN, about=_QWEN_ABOUT, keys=QWEN.keys)

@@ -48,8 +48,6 @@ A command that fails, or prints nothing, has given no answer. It sees the variab
 providers; name others by --env.
 """
 
-_CLI_KEYS = {"command": "the command, if it is not given as a word"}
-
 
 def build_cli(question: AdapterQuestion, folder: str) -> ProgramCall:
     words = (*_split_cli(question.settings.get("command", "")), *split_args(question.settings))
@@ -72,7 +70,7 @@ CLI = CommandAdapter(
 cli_main = adapter_main(
     CLI,
     about=_CLI_ABOUT,
-    keys=_CLI_KEYS,
+    keys={"command": "the command, if it is not given as a word"},
     word="command",
     without=("model", "permission", "resume"),
 )
@@ -171,22 +169,20 @@ def _read_chat(ended: EndedProgram) -> Report:
     return Report(answer, has_end=bool(sessions), error=text if is_failed else None)
 
 
-# Named one by one: by others it tells its children that everything is allowed.
-_HERMES_ENVIRON = (
-    "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
-    "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 HERMES = CommandAdapter(
     name="hermes",
     build=build_hermes,
     read=read_hermes,
-    environ=_HERMES_ENVIRON,
+    # Named one by one: by others it tells its children that everything is allowed.
+    environ=(
+        "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
+        "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,
+    ),
     install="pipx install hermes-agent",
     login="hermes setup, or the key of its provider in the environment",
     lost_session="Session not found",
     final="answer",
-)
+)  # fmt: skip
 
 _HERMES_KEYS = {"provider": "the provider of the model, as hermes names it"}
 
@@ -207,7 +203,6 @@ of the code in .aider.tags.cache.v4, unless --args '--map-tokens 0'. A model is 
 names it: openai/NAME, sonnet.
 """
 
-_MESSAGE_FILE = "message.md"
 _LOG_FILE = "calls.log"
 
 _ALWAYS = (
@@ -219,7 +214,6 @@ _ALWAYS = (
 
 _AIDER_PERMISSIONS: dict[str, tuple[str, ...]] = {"edit": (), "dry-run": ("--dry-run",)}
 
-_LOGGED_RESPONSE = "LLM RESPONSE "
 _LOGGED_LINE = "ASSISTANT"
 
 _NUMBER = r"([\d.,]+)(k?)"
@@ -231,14 +225,13 @@ _TOKENS = re.compile(
 _FAILURE = re.compile(
     r"^(?:litellm\.|Model .{0,80} has hit a token limit|Unable to )(?:.+(?:\n|\Z))*", re.MULTILINE
 )
-_EMPTY = "Empty response received"
 
 
 def build_aider(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings = question.settings
     permission = choose_permission(settings, _AIDER_PERMISSIONS)
     own = os.path.abspath(folder)
-    message = write_file(folder, _MESSAGE_FILE, question.prompt)
+    message = write_file(folder, "message.md", question.prompt)
     argv = ["aider", *_ALWAYS, *_AIDER_PERMISSIONS[permission], "--message-file", message]
     argv += ["--llm-history-file", os.path.join(own, _LOG_FILE)]
     for name in ("chat", "input"):
@@ -260,7 +253,7 @@ def read_aider(ended: EndedProgram) -> Report:
     if answer.text.strip() and not ended.run.exit_code:
         return Report(answer)
     failures = [found[0] for found in _FAILURE.finditer(stdout)]
-    if not failures and _EMPTY in stdout:
+    if not failures and "Empty response received" in stdout:
         raise AskFailed("no-result", "aider's model gave an empty response", partial=answer)
     return Report(answer, has_end=False, error=failures[-1] if failures else None)
 
@@ -275,7 +268,7 @@ def _read_responses(folder: str) -> Iterator[str]:
     log = (read_left(folder, _LOG_FILE) or b"").decode(errors="replace")
     lines = log.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
-        if line.startswith(_LOGGED_RESPONSE):
+        if line.startswith("LLM RESPONSE "):
             places = takewhile(
                 lambda at: lines[at].startswith(_LOGGED_LINE), range(number + 1, len(lines))
             )

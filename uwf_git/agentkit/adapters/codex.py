@@ -76,7 +76,8 @@ def _build_schema(question: AdapterQuestion) -> StrictSchema | None:
 
 
 def _read_answer(events: list[dict[str, Any]], question: AdapterQuestion) -> AdapterAnswer:
-    said = [find(item, str, "text") or "" for item in _items(events, "agent_message")]
+    trace = list(_read_trace(events))
+    said = [find(each, str, "text") or "" for each in trace if each["type"] == "message"]
     text, meta = said[-1] if said else "", None
     strict = _build_schema(question)
     if strict is not None and question.schema is not None:
@@ -101,13 +102,8 @@ def _read_answer(events: list[dict[str, Any]], question: AdapterQuestion) -> Ada
             cachedInputTokens="cached_input_tokens",
             reasoningTokens="reasoning_output_tokens",
         ),
-        trace=(*_read_trace(events), *(warnings if is_in_words else [])),
+        trace=(*trace, *(warnings if is_in_words else [])),
     )
-
-
-def _items(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    items = [find(each, dict, "item") for each in events if each.get("type") == "item.completed"]
-    return [item for item in items if item is not None and item.get("type") == kind]
 
 
 def _read_trace(events: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:

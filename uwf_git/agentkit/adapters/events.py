@@ -68,7 +68,6 @@ _GEMINI_STATUSES: dict[int, tuple[FailureKind, str | None]] = {
     53: ("no-result", _MORE_TURNS),
     55: ("usage", None),
 }
-_TURN_LIMIT = "FatalTurnLimitedError"
 _GEMINI_NO_SESSION = "Error resuming session"
 
 # 400 to 511 modulo 256.
@@ -113,7 +112,7 @@ def read_gemini(ended: EndedProgram) -> Report:
         return Report(answer)
     warnings = [event["message"] for event in trace if event["type"] == "warning"]
     words = find(result, str, "error", "message") or (warnings[-1] if warnings else "") or ""
-    if find(result, str, "error", "type") == _TURN_LIMIT:
+    if find(result, str, "error", "type") == "FatalTurnLimitedError":
         raise AskFailed("no-result", f"gemini: {words}", hint=_MORE_TURNS, partial=answer)
     return Report(answer, error=words, status=status + 256 if status in _HTTP_STATUSES else None)
 
@@ -353,8 +352,7 @@ def build_copilot(question: AdapterQuestion, folder: str) -> ProgramCall:
     argv += option("--model", settings.get("model"))
     if question.session is not None:
         argv.append(f"--resume={question.session}")
-    config = mcp_servers_json(question, type="stdio", tools=["*"])
-    argv += option("--additional-mcp-config", config)
+    argv += option("--additional-mcp-config", mcp_servers_json(question, type="stdio", tools=["*"]))
     argv += list_words_of_turn("copilot", question.environ)
     return ProgramCall((*argv, *split_args(settings)), question.prompt)
 
@@ -445,13 +443,6 @@ def _tell_copilot(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield tool_event(name, given, None, ok=True)
 
 
-# Named one by one: it sets many others for its children, which must not reach a nested copilot.
-_COPILOT_ENVIRON = (
-    "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
-    "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
-    "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
-)  # fmt: skip
-
 COPILOT = CommandAdapter(
     name="copilot",
     # The platform's own binary needs no Node and no launcher.
@@ -460,11 +451,16 @@ COPILOT = CommandAdapter(
     read=read_copilot,
     tell=_tell_copilot,
     takes_mcp=True,
-    environ=_COPILOT_ENVIRON,
+    # Named one by one: it sets many others for its children, which must not reach a nested copilot.
+    environ=(
+        "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
+        "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
+        "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
+    ),
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
     lost_session="No session, task, or name matched",
     anew=(),
-)
+)  # fmt: skip
 
 copilot_main = adapter_main(COPILOT, about=_COPILOT_ABOUT, keys=COPILOT.keys)

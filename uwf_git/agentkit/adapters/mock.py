@@ -26,8 +26,6 @@ from uwf_git.model.yaml_reader import BadYaml, YamlDocument, parse_yaml
 ScriptPath = tuple[str | int, ...]
 
 _RESULT = ("meta", "content", "usage", "state", "session")
-_RAW = ("stdout", "stdoutBase64")
-_ENDS = ("exit", "signal", "hang")
 _FORMS = ("json", "front-matter", "bare")
 
 _MOST_STATUS = 255
@@ -107,8 +105,8 @@ def _find_problem(fields: Any) -> tuple[tuple[str, ...], str]:
 def _find_conflict(fields: dict[str, Any]) -> str:
     """Return which keys of an attempt contradict each other; "" if none do."""
     results = [key for key in _RESULT if key in fields]
-    raws = [key for key in _RAW if key in fields]
-    ends = [key for key in _ENDS if fields.get(key)]
+    raws = [key for key in ("stdout", "stdoutBase64") if key in fields]
+    ends = [key for key in ("exit", "signal", "hang") if fields.get(key)]
     form = fields.get("form", "json")
     if len(raws) > 1 or (raws and (results or "form" in fields)):
         return f"{raws[0]} is the whole output; remove the other outputs"

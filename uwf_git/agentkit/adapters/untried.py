@@ -176,10 +176,8 @@ What it may do (--permission); nothing is asked, since no person is there to ans
 """
 
 _SESSION_FILE = "session"
-_RECIPE_FILE = "recipe.json"
 
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-_GOOSE_FAILURE = "Ran into this error:"
 # Some versions ask whether tools that are not configured may be used again.
 _NOT_RESUMED = b"Resume cancelled"
 
@@ -205,7 +203,7 @@ def build_goose(question: AdapterQuestion, folder: str) -> ProgramCall:
         prompt = add_guide(question.prompt)
         # The prompt is in the recipe, not on stdin, from which it would be recorded.
         extend_prompt(question.step_dir, question.prompt, prompt)
-        argv += ["--recipe", write_file(folder, _RECIPE_FILE, _build_recipe(schema, prompt))]
+        argv += ["--recipe", write_file(folder, "recipe.json", _build_recipe(schema, prompt))]
     mode = settings.get("permission") or "auto"
     return ProgramCall((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
 
@@ -233,7 +231,7 @@ def read_goose(ended: EndedProgram) -> Report:
     if found is not None and question.session is None:
         answer = replace(answer, text=found.content, structured=found.meta)
     error = find(find_last(records, "error"), str, "error")
-    if error is None and answer.text.startswith(_GOOSE_FAILURE):
+    if error is None and answer.text.startswith("Ran into this error:"):
         error = answer.text
     report = Report(answer, complete is not None and not ended.run.exit_code, error)
     if not report.is_good and question.session is not None and _NOT_RESUMED in ended.run.stdout:
@@ -302,12 +300,6 @@ def _tell_goose(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _read_goose_trace([record])
 
 
-# Named one by one: it sets others for its children, which must not reach a nested goose.
-_GOOSE_ENVIRON = (
-    "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
-    "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 GOOSE = CommandAdapter(
     name="goose",
     build=build_goose,
@@ -315,12 +307,16 @@ GOOSE = CommandAdapter(
     tell=_tell_goose,
     schema_way="a recipe's response",
     takes_mcp=True,
-    environ=_GOOSE_ENVIRON,
+    # Named one by one: it sets others for its children, which must not reach a nested goose.
+    environ=(
+        "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
+        "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,
+    ),
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",
     lost_session="no session .{0,40}found|session .{0,80}not found",
     anew=(),
-)
+)  # fmt: skip
 
 _GOOSE_KEYS = {"provider": "the provider of the model, as goose names it", **GOOSE.keys}
 

@@ -31,9 +31,6 @@ HttpTrouble = Literal["unreachable", "unknown-host", "untrusted", "timed-out", "
 
 _PORTS = {"http": 80, "https": 443}
 
-# A retry may succeed.
-_TEMPORARY = {"unreachable", "broken"}
-
 
 class NoReply(AgentFailed):
     code = "no-reply"
@@ -41,7 +38,8 @@ class NoReply(AgentFailed):
     def __init__(self, trouble: HttpTrouble, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}", host=where, trouble=trouble)
         self.trouble = trouble
-        self.is_temporary = trouble in _TEMPORARY
+        self.is_temporary = trouble in {"unreachable", "broken"}
+        """Whether a retry may succeed."""
 
 
 def _bad_url(url: str, problem: str) -> BadUsage:
@@ -385,7 +383,6 @@ def _jitter() -> float:
     return 0.75 + int.from_bytes(os.urandom(2), "big") / 0x1FFFF
 
 
-_PART = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 # Each with the header that says what is left: only a used-up quota means waiting.
@@ -397,7 +394,6 @@ _MOMENTS = {
     f"anthropic-ratelimit-{quota}-reset": f"anthropic-ratelimit-{quota}-remaining"
     for quota in ("requests", "tokens", "input-tokens", "output-tokens")
 }
-_EPOCH = "x-ratelimit-reset"
 
 # Endpoints mean seconds or milliseconds since 1970, or seconds from now.
 _A_YEAR_S = 366 * 86400
@@ -423,12 +419,10 @@ def find_wait_s(
 
 def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
     """Return in how many seconds a used-up quota is full again; None if no header says it."""
-    waits = [_duration(headers[name]) for name in _used_up(_DURATIONS, headers)]
-    moments = [
-        _moment(datetime.fromisoformat, headers[name]) for name in _used_up(_MOMENTS, headers)
-    ]
+    waits = [_duration(text) for text in _used_up(_DURATIONS, headers)]
+    moments = [_moment(datetime.fromisoformat, text) for text in _used_up(_MOMENTS, headers)]
     waits += [None if moment is None else moment - now_s for moment in moments]
-    epoch = parse_float(headers.get(_EPOCH, ""))
+    epoch = parse_float(headers.get("x-ratelimit-reset", ""))
     if epoch is not None:
         seconds = epoch / 1000 if epoch >= _MS_FROM else epoch
         waits.append(seconds if seconds < _A_YEAR_S else seconds - now_s)
@@ -438,12 +432,12 @@ def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | No
 
 def _used_up(quotas: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
     used = (name for name, left in quotas.items() if headers.get(left, "0").strip() == "0")
-    return [name for name in used if name in headers]
+    return [headers[name] for name in used if name in headers]
 
 
 def _duration(text: str) -> float | None:
     """Read ``6m0.5s``."""
-    parts = re.findall(_PART, text)
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return parse_float(text)
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)

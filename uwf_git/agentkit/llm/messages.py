@@ -428,19 +428,13 @@ class _Derivation:
         raise _Inexpressible
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties = schema.get("properties", {})
-        if not isinstance(properties, dict):
+        properties, required = schema.get("properties", {}), _required(schema)
+        # Closed, a map could hold nothing.
+        is_map = not properties and schema.get("additionalProperties") is not False
+        if is_map or not isinstance(properties, dict) or not required <= properties.keys():
             raise _Inexpressible
-        required = _required(schema)
-        if not required <= properties.keys():
-            raise _Inexpressible
-        if not properties and schema.get("additionalProperties") is not False:
-            # A map: closed, it could hold nothing.
-            raise _Inexpressible
-        derived = {}
-        for name, part in properties.items():
-            one = self.derive(part, depth=depth + 1)
-            derived[name] = one if name in required else _nullable(one)
+        parts = {name: self.derive(part, depth=depth + 1) for name, part in properties.items()}
+        derived = {name: one if name in required else _nullable(one) for name, one in parts.items()}
         return {
             "type": "object",
             "properties": derived,

@@ -179,8 +179,7 @@ def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -
 
 
 def _is_too_long(said: str, document: dict[str, Any] | None) -> bool:
-    code = find(document, str, "error", "code") or ""
-    if code == "context_length_exceeded":
+    if find(document, str, "error", "code") == "context_length_exceeded":
         return True
     return bool(re.search(_TOO_LONG, said)) and not re.search(_OWN_LIMIT, said)
 
@@ -256,17 +255,15 @@ class Model:
     def _post(self, request: ModelRequest, deadline: float) -> ModelReply:
         endpoint = self.endpoint
         # Some gateways refuse the user agent of a Python library.
-        headers = {"Content-Type": "application/json", "User-Agent": "uwf"}
-        headers |= build_headers(endpoint)
-        text = json.dumps(
-            build_body(endpoint, request, limit_name=self._limit_name), ensure_ascii=False
-        )
+        own = {"Content-Type": "application/json", "User-Agent": "uwf"}
+        body = build_body(endpoint, request, limit_name=self._limit_name)
+        text = json.dumps(body, ensure_ascii=False)
         # Half surrogates, which no endpoint accepts, become U+FFFD.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         try:
             http = post_with_retries(
                 self._client,
-                headers,
+                own | build_headers(endpoint),
                 text.encode(),
                 deadline=deadline,
                 say=self._say,
@@ -339,9 +336,8 @@ def ask_for_object(
     Without *check*, return the first reply, with or without an object.
     """
     strict = derive_strict(wanted.schema)
-    ways = [way for way in _WAYS[model.endpoint.api] if way not in model.refused]
-    if strict is None:
-        ways = [way for way in ways if way != "schema"]
+    without = model.refused if strict is not None else {*model.refused, "schema"}
+    ways = [way for way in _WAYS[model.endpoint.api] if way not in without]
     usage: dict[str, Any] = {}
     problem = ""
     for way in ways:
@@ -453,23 +449,19 @@ def ask_extractor(
 def _build_wanted(schema: dict[str, Any] | bool) -> WantedObject:  # noqa: FBT001 (true is a schema)
     place = "#/properties/meta/anyOf/0"
     meta = {} if schema is True else move_schema(schema, place)
-    passage = {
-        "type": "object",
-        "properties": {"field": {"type": "string"}, "quote": {"type": "string"}},
-        "required": ["field", "quote"],
-        "additionalProperties": False,
-    }
-    whole = {
-        "type": "object",
-        "properties": {
-            "evidence": {"type": "array", "items": passage},
-            "missing": {"type": "array", "items": {"type": "string"}},
-            "meta": {"anyOf": [meta, {"type": "null"}]},
-        },
-        "required": ["evidence", "missing", "meta"],
-        "additionalProperties": False,
-    }
+    passage = _closed(field={"type": "string"}, quote={"type": "string"})
+    whole = _closed(
+        evidence={"type": "array", "items": passage},
+        missing={"type": "array", "items": {"type": "string"}},
+        meta={"anyOf": [meta, {"type": "null"}]},
+    )
     return WantedObject(whole, "Hand in the fields, and where the text says them.")
+
+
+def _closed(**properties: object) -> dict[str, Any]:
+    """Return the schema of an object that has to have these fields, and no others."""
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {**schema, "additionalProperties": False}
 
 
 def _build_prompt(text: str, schema: Any, prompt: str) -> str:

@@ -85,7 +85,8 @@ class WorkFolder:
         real = os.path.join(self.root, *parts)
         is_kept = any(real == each or real.startswith(f"{each}/") for each in self.kept)
         own = ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
-        if is_kept or any(part.lower() == ".git" for part in parts) or self._is_in_git_dir:
+        is_gits = any(_is_git_dir(str(above)) for above in PurePath(self.root).parents)
+        if is_kept or is_gits or any(part.lower() == ".git" for part in parts):
             raise own
 
         def check(folder: int) -> None:
@@ -97,10 +98,6 @@ class WorkFolder:
             mode = _mode(parts[-1], folder)
             _replace(parts[-1], content, folder, mode)
         return mode is None
-
-    @property
-    def _is_in_git_dir(self) -> bool:
-        return any(_is_git_dir(str(above)) for above in PurePath(self.root).parents)
 
     def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
         """List the names below *path*, folders with a /, links with an @; return if it is all."""
@@ -311,12 +308,10 @@ def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
     parts: list[str] = []
     room = LONGEST_READ
     number = 1
-    is_within = True
     while room > 0 and number < first + most:
         # A line may be as long as the file, so it is read in pieces.
         piece = file.readline(room if number >= first else LONGEST_READ)
         if not piece:
-            is_within = False
             break
         if number >= first:
             parts.append(piece)
@@ -326,7 +321,7 @@ def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
         return (
             f"(there is no line {first}; the file has {number - 1:,})" if first > 1 else "(empty)"
         )
-    if is_within and file.read(1):
+    if file.read(1):
         parts = _end_with_a_line(parts, number)
     return "".join(parts)
 

@@ -38,12 +38,11 @@ _PERMISSION = (
 )
 _OPEN_FILES = "raise the limit of open files: `ulimit -n 4096`"
 _SPACE = "free some space on the disk that is full (`df` shows it), then repeat the command"
-_FILE_SIZE = "a file would be larger than this process may write: `ulimit -f unlimited`"
 
 _HINTS: Mapping[int, str] = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _PERMISSION),
     **dict.fromkeys((errno.EDQUOT, errno.ENOSPC), _SPACE),
-    errno.EFBIG: _FILE_SIZE,
+    errno.EFBIG: "a file would be larger than this process may write: `ulimit -f unlimited`",
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _OPEN_FILES),
 }
 

@@ -78,8 +78,7 @@ def describe_result(session: Session, store: Store, result: "ThreadResult") -> P
 
 def view_result(result: "ThreadResult | AtRest") -> dict[str, Any]:
     """Return what every document of a thread begins with."""
-    names = ("workflow", "thread", "head", "status")
-    return {name: getattr(result, name) for name in names}
+    return {name: getattr(result, name) for name in ("workflow", "thread", "head", "status")}
 
 
 def tell_stop(session: Session, stop: Stop, *, is_called: bool = False) -> None:

@@ -18,8 +18,6 @@ else:
 READER_GONE = 141
 """What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""
 
-_FRAMES = 5000
-
 
 def run_guarded(
     work: Callable[[], int], *, environ: Mapping[str, str], as_json: Callable[[], bool]
@@ -27,7 +25,7 @@ def run_guarded(
     """Call *work*, which returns the exit status of the process, and report what it raises."""
     hold_standard_streams()
     # Reading and printing nested nodes takes frames per level.
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
     try:
         return work()
     except ReaderGone:

@@ -76,16 +76,12 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
     """Write the examples, one command line each."""
     if examples:
         with formatter.section("EXAMPLE" if len(examples) == 1 else "EXAMPLES"):
-            indent = " " * formatter.current_indent
             for example in examples:
-                formatter.write(f"{indent}{example}\n")
+                formatter.write(f"{' ' * formatter.current_indent}{example}\n")
 
 
 def write_brief_ending(
-    formatter: click.HelpFormatter,
-    ctx: click.Context,
-    shared: Sequence[click.Option],
-    exits: Mapping[int, str],
+    formatter: click.HelpFormatter, ctx: click.Context, exits: Mapping[int, str]
 ) -> None:
     """Write the exit statuses and the *shared* options, which the page of the program explains.
 
@@ -96,9 +92,8 @@ def write_brief_ending(
             formatter.write_dl([(str(status), meaning) for status, meaning in exits.items()])
         brief = (f"{each} {word}" for each, word in _IN_BRIEF.items() if each not in exits)
         formatter.write_text(" · ".join(brief))
-    names = [_spell(option, ctx) for option in shared]
     with formatter.section(f"SHARED OPTIONS (`{ctx.find_root().info_name} --help` explains them)"):
-        formatter.write_text(" · ".join(names))
+        formatter.write_text(" · ".join(_spell(option, ctx) for option in shared_options()))
 
 
 def _spell(option: click.Option, ctx: click.Context) -> str:
@@ -413,7 +408,7 @@ class LazyGroup(click.Group):
             with formatter.section("EXIT STATUS"):
                 formatter.write_dl([(str(each), told) for each, told in EXIT_STATUS.items()])
         else:
-            write_brief_ending(formatter, ctx, shared_options(), {})
+            write_brief_ending(formatter, ctx, {})
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete a name from the table, or an option."""
@@ -429,7 +424,6 @@ class LazyGroup(click.Group):
         return [(name, entry) for name, entry in self.table.items() if not entry.hidden]
 
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
-        names = [name for name, _entry in self._shown()]
         # People first type `uwf step` for `uwf thread step`.
         nested = [
             f"{name} {given}"
@@ -437,7 +431,7 @@ class LazyGroup(click.Group):
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
         group = ctx.command_path
-        nearest = failure.find_meant(group, given, names=names, nested=nested)
+        nearest = failure.find_meant(group, given, names=self.list_commands(ctx), nested=nested)
         meant = " or ".join(f"`{name}`" for name in nearest)
         there = f"`{group} --help` lists what there is"
         raise BadUsage(

@@ -61,11 +61,10 @@ def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
 
 
 def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    store = ctx.obj.open_store(create=True)
     # Those that uwf brings have no history, and cannot be removed.
     shipped = "workflow" in [each.name for each in ctx.command.params]
     how = {"cwd": ctx.obj.cwd, "with_shipped": shipped}
-    found = _items(offers.offer_workflows(store, incomplete, **how))
+    found = _items(offers.offer_workflows(ctx.obj.open_store(create=True), incomplete, **how))
     # A workflow may be a file too.
     return found or [CompletionItem(incomplete, type="file")]
 
@@ -114,7 +113,7 @@ class Verb(click.Command):
         """Write the examples, the exit statuses and the shared options."""
         super().format_epilog(ctx, formatter)
         write_examples(formatter, self.examples)
-        write_brief_ending(formatter, ctx, shared_options(), self.exits)
+        write_brief_ending(formatter, ctx, self.exits)
 
 
 def verb(*examples: str, exits: Mapping[int, str] = {}) -> Callable[[Callable[..., None]], Verb]:

@@ -364,10 +364,7 @@ class StepLines:
         return paint(mark.text, mark.style) + head + said + gap + paint(end, "dim")
 
     def _shown(self, said: str) -> str:
-        text = visible_line(" ".join(said.split()))
-        if self.screen.is_utf8:
-            return text
-        return text.encode("ascii", "backslashreplace").decode("ascii")
+        return self.screen.spell(" ".join(said.split()))
 
 
 # Events as text: one line a happening.

@@ -95,8 +95,7 @@ def print_picture(
         picture = draw(subject, form, is_whole=whole)
         write_file(os.path.join(session.cwd, output), picture.encode())
         return
-    width = session.text_width() or DEFAULT_WIDTH
-    picture = draw(subject, form, width=width, is_whole=whole)
+    picture = draw(subject, form, width=session.text_width() or DEFAULT_WIDTH, is_whole=whole)
     if form == "svg" and not stdout_is_utf8():
         picture = picture.encode("ascii", "xmlcharrefreplace").decode()
     write_stdout(picture)

@@ -198,6 +198,11 @@ class Screen(NamedTuple):
         """What stands at a cut."""
         return "…" if self.is_utf8 else "~"
 
+    def spell(self, text: str) -> str:
+        """Return *text* on one line, visible, in characters that the stream can write."""
+        text = visible_line(text)
+        return text if self.is_utf8 else text.encode("ascii", "backslashreplace").decode("ascii")
+
     def paint(self, text: str, style: Style | None) -> str:
         """Return *text*, which is visible already, in a colour."""
         if style is None or not self.has_colour or not text:
@@ -227,13 +232,12 @@ class Screen(NamedTuple):
 
 def screen_of(session: Session) -> Screen:
     """Return the screen that standard output is."""
-    is_screen = session.is_screen
     return Screen(
         session.text_width(),
         session.output_format == "text"
         and wants_colour(session.environ, is_terminal=session.stdout_is_tty),
         stdout_is_utf8(),
-        session.now_ms() if is_screen and not session.is_utc else None,
+        session.now_ms() if session.is_screen and not session.is_utc else None,
     )
 
 
@@ -451,7 +455,7 @@ def limit_option(
 
 def describe_split(row: Mapping[str, Any]) -> tuple[str, str]:
     """Return the status of a row of a list in a word, and how many branches have which."""
-    counts = f"{count_by_status(row['branches'])}" if "branches" in row else ""
+    counts = count_by_status(row["branches"]) if "branches" in row else ""
     if "branchStatus" in row:
         return row["branchStatus"], f" (split: {counts})"
     return row["status"], f" ({counts})" if counts else ""
@@ -484,11 +488,10 @@ class Column(NamedTuple):
     """Cells may be cut to this width; None: they are never cut."""
 
 
-def wide_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flag ``wide`` to a verb that prints a table."""
-    return click.option(
-        "--wide", "--long", "wide", is_flag=True, help="As text: every column, and nothing cut."
-    )(function)
+wide_option = click.option(
+    "--wide", "--long", "wide", is_flag=True, help="As text: every column, and nothing cut."
+)
+"""Add the flag ``wide`` to a verb that prints a table."""
 
 
 def render_columns(
@@ -569,11 +572,7 @@ def _least(columns: list[Column], widths: dict[str, int]) -> int:
 
 def _cell(cell: Cell, screen: Screen) -> Styled:
     styled = cell if isinstance(cell, Styled) else Styled(cell or "", None)
-    text = visible_line(styled.text)
-    if not screen.is_utf8:
-        # As the stream would write it, which takes more columns.
-        text = text.encode("ascii", "backslashreplace").decode("ascii")
-    return styled._replace(text=text)
+    return styled._replace(text=screen.spell(styled.text))
 
 
 def _line(

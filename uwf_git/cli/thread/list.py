@@ -178,10 +178,12 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
     cells: list[dict[str, Cell]] = []
     for row in rows:
         summary = summarize_thread(store, row)
+        status, more = describe_split(row)
+        more += ", diverged" if "diverged" in row else ""
         cells.append(
             {
                 "thread": row["thread"] if ids is None else ids.shorten(row["thread"]),
-                "status": screen.name_status(*_name_status(row)),
+                "status": screen.name_status(status, more),
                 "workflow": row.get("workflowName"),
                 "step": str(row.get("depth") or ""),
                 "task": summary.task,
@@ -190,9 +192,3 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
             }
         )
     return paint_columns(cells, _COLUMNS, screen, wide=wide)
-
-
-def _name_status(row: dict[str, Any]) -> tuple[str, str]:
-    """Return the status of a row, how its branches stand, and whether it has diverged."""
-    status, more = describe_split(row)
-    return status, f"{more}, diverged" if "diverged" in row else more

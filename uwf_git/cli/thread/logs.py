@@ -214,9 +214,8 @@ def files_command(
         return
     document = view_files(found)
     if into is not None:
-        commit = found.before if before else found.after
         path = os.path.normpath(os.path.join(session.cwd, into))
-        document["path"] = open_files(found, commit, path)
+        document["path"] = open_files(found, found.before if before else found.after, path)
     emit(session, document, text=_text)
 
 
@@ -259,8 +258,7 @@ def take_command(session: Session, thread: str, other: str) -> None:
     is recorded first, so that a restore undoes it. Where both changed the same lines, these files
     are named, and nothing is changed.
     """
-    store = session.open_store()
-    _tell(session, take_files(store, caller_of(session), thread, other))
+    _tell(session, take_files(session.open_store(), caller_of(session), thread, other))
 
 
 def _tell(session: Session, restored: FilesAt) -> None:

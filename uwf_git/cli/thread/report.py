@@ -55,5 +55,4 @@ def graph_command(session: Session, thread: str, **how: Any) -> None:
 
     The picture says how often each role ran, whose turn it is, what failed, and who waits.
     """
-    subject = picture_thread(session.open_store(), thread)
-    print_picture(session, subject, **how)
+    print_picture(session, picture_thread(session.open_store(), thread), **how)

@@ -22,7 +22,7 @@ from uwf_git.cli.output.screen import confirm, emit, note, without_none
 from uwf_git.cli.session import Session
 from uwf_git.cli.workflow import note_local
 from uwf_git.commands.control.files import fork_with_files
-from uwf_git.commands.remove import Removal, Removed, plan_removals, remove_thread
+from uwf_git.commands.remove import Removal, plan_removals, remove_thread
 from uwf_git.commands.start import ForkRequest, Started, StartRequest, fork_thread, start_thread
 from uwf_git.commands.turn.flow import read_spending
 from uwf_git.commands.worktree.worktrees import ForgottenWork
@@ -295,7 +295,12 @@ def _ask(session: Session, removals: list[Removal]) -> None:
 
 def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
     removed = remove_thread(store, caller_of(session), removal)
-    _note_remotes(removed)
+    if removed.remotes:
+        have = "has" if len(removed.remotes) == 1 else "have"
+        note(
+            f"note: {', '.join(removed.remotes)} still {have} {removal.thread}; the next fetch "
+            "brings it back"
+        )
     document = {
         "thread": removal.thread,
         "workflowName": removal.workflow_name,
@@ -313,15 +318,6 @@ def _view_work(work: ForgottenWork) -> dict[str, Any]:
     document = work._asdict()
     inner = [each._asdict() for each in document.pop("inner")]
     return {**document, **({"inner": inner} if inner else {})}
-
-
-def _note_remotes(removed: Removed) -> None:
-    if removed.remotes:
-        have = "has" if len(removed.remotes) == 1 else "have"
-        note(
-            f"note: {', '.join(removed.remotes)} still {have} {removed.removal.thread}; the next "
-            "fetch brings it back"
-        )
 
 
 def _count(threads: int) -> str:

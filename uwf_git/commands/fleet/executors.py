@@ -16,8 +16,6 @@ from uwf_git.commands.fleet.drive import Executor
 from uwf_git.commands.fleet.shared_drive import Done, Job
 from uwf_git.errors import BadUsage, Refused
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
 
 def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Executor]:
     """Return the executor at *address*; *insecure* allows another machine without TLS.
@@ -42,7 +40,7 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         ) from error
     if not is_dask:
         return _close(made) if hasattr(made, "get_executor") else _shut_down(made)
-    if kind == "tcp" and host not in _LOOPBACK and not insecure:
+    if kind == "tcp" and host not in {"localhost", "127.0.0.1", "::1"} and not insecure:
         raise Refused(
             f"{address} is not encrypted, and whoever reaches a scheduler runs anything on its "
             "workers",

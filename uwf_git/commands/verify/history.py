@@ -25,12 +25,7 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.objects.objects import ObjectStore, disk_places, has_object
 from uwf_git.store.objects.strict import check_object_files
-from uwf_git.store.refs import (
-    BadRefFile,
-    check_head,
-    check_loose_refs,
-    check_packed_refs,
-)
+from uwf_git.store.refs import BadRefFile, check_head, check_loose_refs, check_packed_refs
 from uwf_git.store.signatures import SignatureChecker, Verdict
 from uwf_git.store.store import Store, accept_config
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
@@ -289,8 +284,6 @@ def list_beginnings(
 
 # Check the signatures of the commits below refs. A damaged history is read as far as possible.
 
-_FORGED = {"bad", "revoked"}
-
 
 class SignedCommit(NamedTuple):
     ref: str
@@ -308,7 +301,7 @@ class SignedCommit(NamedTuple):
     @property
     def finding(self) -> Finding | None:
         """The finding on a bad or revoked signature; whether to sign is the users' policy."""
-        if self.verdict.status not in _FORGED:
+        if self.verdict.status not in {"bad", "revoked"}:
             return None
         return Finding(
             f"commit {self.commit} has a signature that is {self.verdict.status}: "

@@ -205,13 +205,6 @@ def _shown(text: str) -> str:
     return repr(cut(text, _MOST_SHOWN))
 
 
-# Fields of a StartNode: where a branch begins, which is a derived commit.
-_OF_BRANCHES = frozenset({"entry", "parent"})
-
-_NOTED = frozenset({"answer", "fork", "kill"})
-"""Events whose body is free: a person's note or reason."""
-
-
 class CannotBe(Exception):
     def __init__(self, *problems: str, node: str | None = None) -> None:
         super().__init__(*problems)
@@ -271,9 +264,10 @@ class Making(NamedTuple):
         if workflow.type != WORKFLOW:
             return None  # told as the node was checked
         depth, parent = start.payload.get("depth", 0), self.record.parent_thread
+        # These fields say where a branch begins, which is a derived commit.
         problems = [
             f"start.json has {field}, and the thread began as no branch"
-            for field in sorted(_OF_BRANCHES & start.payload.keys())
+            for field in sorted({"entry", "parent"} & start.payload.keys())
         ]
         if bool(depth) != (parent is not None):
             told = f"Uwf-Parent-Thread is {parent or 'absent'}, and start.json has depth {depth}"
@@ -288,7 +282,8 @@ class Making(NamedTuple):
         """Return what the event brings in, from its node and from what is free."""
         record = self.record
         cause = Cause(node=node, role=record.role, at=record.at, files=record.files)
-        if record.event in _NOTED:
+        # The body of these is free: a person's note or reason.
+        if record.event in {"answer", "fork", "kill"}:
             cause = cause._replace(note=body_of(self.view.message))
         if record.event == "fork":
             return cause._replace(thread=record.thread)

@@ -112,24 +112,20 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
         return
     check_schema, check_value = schema_check.check_schema, schema_check.check_value
 
-    def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
-        told: list[tuple[list[tuple[str, str]], list[str]]] = []
-        for each in questions:
-            schema, payload = each.schema.payload, each.payload
-            found = check_schema(payload) if each.schema.is_self_typed else []
-            found = found or check_value(schema, payload)
-            references = (
-                builtin.collect_references(schema, payload) if each.wants_references else []
-            )
-            told.append(([(problem.path, problem.message) for problem in found], list(references)))
-        return told
+    def check(each: PayloadCheck) -> tuple[list[tuple[str, str]], list[str]]:
+        schema, payload = each.schema.payload, each.payload
+        found = check_schema(payload) if each.schema.is_self_typed else []
+        found = found or check_value(schema, payload)
+        references = builtin.collect_references(schema, payload) if each.wants_references else ()
+        return [(problem.path, problem.message) for problem in found], list(references)
 
     size_bytes = sum(each.size_bytes for each in questions)
     # The smaller the payloads, the sooner the limit.
     seconds = 1 + size_bytes // _MIB
     memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
     limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
-    answers = run_limited(work, limits=limits, what="the check against the schema")
+    what = "the check against the schema"
+    answers = run_limited(lambda: [check(each) for each in questions], limits=limits, what=what)
     for each, (problems, references) in zip(questions, answers, strict=True):
         told = tuple(Problem(path, message) for path, message in problems)
         yield PayloadResult(each.origin, told, tuple(NodeHash(name) for name in references))
@@ -148,11 +144,7 @@ _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
     builtin.STEP: {**_TURN_FIELDS, "execContext": builtin.AGENT_EXEC_CONTEXT},
     builtin.ATTEMPT: _TURN_FIELDS,
     builtin.START: _RULED,
-    builtin.WORKFLOW: {
-        "moderator": builtin.MODERATOR,
-        "flow": builtin.FLOW,
-        "roles": builtin.ROLE,
-    },
+    builtin.WORKFLOW: {"moderator": builtin.MODERATOR, "flow": builtin.FLOW, "roles": builtin.ROLE},
     builtin.ROLE: {"outputSchema": builtin.META, "workflow": builtin.WORKFLOW},
     builtin.SIGNAL: _RULED,
 }
@@ -559,8 +551,7 @@ class TreeChecks:
         for change in self.folders.compare(before, site.nodes, keep_old=keep_before):
             if change.kind in {"odd", "damaged"}:
                 where = f"{change.path} " if change.kind == "odd" else ""
-                message = where + change.problem
-                yield site.finding(message, hint=change.hint or None, node=change.name)
+                yield site.finding(where + change.problem, hint=change.hint, node=change.name)
             elif change.kind in _GONE:
                 message = f"node {change.name} {_GONE[change.kind]}"
                 hint = _LOST.format(commit=site.commit)

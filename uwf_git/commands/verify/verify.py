@@ -47,17 +47,6 @@ from uwf_git.store.workflows import WORKFLOWS
 TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]
 
 
-def no_such_ref(text: str) -> Refused:
-    shown = text[:100] if text and text.isprintable() else repr(text[:100])
-    return Refused(
-        f"there is no thread, workflow or ref {shown} that could be verified",
-        code="no-such-ref",
-        hint="`uwf thread list --all` and `uwf workflow list` show them; without a name all "
-        "are verified",
-        ref=text[:100],
-    )
-
-
 class Target(NamedTuple):
     kind: TargetKind
     ref: str
@@ -118,7 +107,14 @@ def _meant(store: Store, text: str, every: list[Target]) -> list[Target]:
             thread = resolve_thread(store, text)
             found = [each for each in every if each.name == thread]
     if not found:
-        raise no_such_ref(text)
+        shown = text[:100] if text and text.isprintable() else repr(text[:100])
+        raise Refused(
+            f"there is no thread, workflow or ref {shown} that could be verified",
+            code="no-such-ref",
+            hint="`uwf thread list --all` and `uwf workflow list` show them; without a name all "
+            "are verified",
+            ref=text[:100],
+        )
     return found
 
 

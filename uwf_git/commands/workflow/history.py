@@ -107,7 +107,6 @@ def _describe_moves(workflow: Workflow, nodes: Mapping[NodeHash, Node]) -> dict[
 
 # git's own shortest abbreviation.
 _SHORTEST_COMMIT = 4
-_MOST_LISTED = 10
 
 
 def _no_such_version(name: str, what: str) -> Refused:
@@ -144,7 +143,7 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
     if len(found) > 1:
         matches = sorted(found)
         raise Refused(
-            f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
+            f"{len(matches)} versions begin with {text}: {', '.join(matches[:10])}",
             code="ambiguous-version",
             hint="give more of the hash",
             matches=matches,

@@ -91,12 +91,11 @@ def _block(block: Block, first: str, guide: str, width: int) -> Iterator[str]:
     if not block.branches:
         yield from _head(first, guide, block, width)
         return
-    beside = block.kind == "parallel"
     yield from _head(first, guide, block._replace(note=""), width)
     room = max(width - len(guide) - 3, _LEAST)
     for line in wrap(block.note, room) if block.note else ():
         yield f"{guide}│  {line}"
-    signs = _BESIDE if beside else _SERIAL
+    signs = _BESIDE if block.kind == "parallel" else _SERIAL
     branches = [branch for branch in block.branches if branch.blocks]
     if block.kind != "conditional":
         blocks = [inner for branch in branches for inner in branch.blocks]

@@ -324,7 +324,6 @@ MARGIN = 16
 END_HEIGHT = 26
 _COLUMNS = 44
 _MOST_LINES = 3
-_INDENT = width_of("   ", LABEL)
 _BADGE_HEIGHT = 16
 _BESIDE_BADGE = 14
 _WIDEST_BADGE = 240
@@ -361,15 +360,13 @@ class Label(NamedTuple):
 def make_label(texts: Sequence[str], *, hanging: bool = True) -> Label:
     """Return the label of *texts*, each in at most three lines of 44 columns."""
     lines: list[LabelLine] = []
+    indent = width_of("   ", LABEL) if hanging else 0
     for text in texts:
-        indent = _INDENT if hanging else 0
         parts = wrap(text, _COLUMNS)
         if len(parts) > _MOST_LINES:
             parts = [*parts[: _MOST_LINES - 1], parts[_MOST_LINES - 1].rstrip() + ELLIPSIS]
         whole = text if parts[-1].endswith(ELLIPSIS) and not text.endswith(ELLIPSIS) else ""
-        lines += [
-            LabelLine(part, indent if number else 0, whole) for number, part in enumerate(parts)
-        ]
+        lines += [LabelLine(part, indent if at else 0, whole) for at, part in enumerate(parts)]
     return Label(tuple(lines))
 
 

@@ -385,9 +385,8 @@ class UsedWorkflow(NamedTuple):
             flow = find_reference(workflow.payload.get("flow"))
             if flow is None or flow not in nodes or nodes[flow].type != FLOW:
                 return deepest
-            return max(
-                deepest, _nesting_of_flow(nodes[flow], lambda name: of_workflow(name, level))
-            )
+            inside = _nesting_of_flow(nodes[flow], lambda name: of_workflow(name, level))
+            return max(deepest, inside)
 
         return of_workflow(self.hash, 0)
 

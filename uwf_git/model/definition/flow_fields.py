@@ -38,7 +38,6 @@ from uwf_git.model.workflow_name import check_name
 # overwrite for one another; those that work apart (``isolation: worktree``) have a directory each.
 
 _MERGED_ALWAYS = frozenset({"error", "errors", "outputs", "iteration"})
-_OF_ENGINE = (*sorted(_MERGED_ALWAYS), "output")
 _OF_BRANCH = "parallel_"
 
 
@@ -205,7 +204,7 @@ class FlowChecks:
         The engine takes what is not set for undefined, so nothing else would tell a misspelling.
         """
         nodes = self._flow.nodes.values()
-        known = dict.fromkeys([*_OF_ENGINE, *state])
+        known = dict.fromkeys([*sorted(_MERGED_ALWAYS), "output", *state])
         for node in nodes:
             # A loop may have items too.
             items = [node.item, f"{node.item}Index"] if "over" in node.fields else []

@@ -480,10 +480,7 @@ def check_routes(findings: Findings, reading: GraphReading, *, roles: Sequence[s
         place = reading.places.get(START, reading.path)
         findings.add(place, "no transition leads out of $START, so no thread could begin")
         return
-    ways = {
-        name: {transition.to for transition in transitions}
-        for name, transitions in reading.entries.items()
-    }
+    ways = {name: {each.to for each in moves} for name, moves in reading.entries.items()}
     reached = _reach(ways, [START])
     for role in roles:
         if role not in reached:
@@ -536,8 +533,7 @@ def _check_ends(
             place, f"{role} has no outgoing transition; add one, to $END if it is the last"
         )
     # A dead end is reported already; roles that lead to it are not reported again.
-    leads_back = _reversed(ways)
-    ending = _reach(leads_back, [END, *dead_ends])
+    ending = _reach(_reversed(ways), [END, *dead_ends])
     if START not in ending:
         findings.add(reading.path, "no path from $START reaches $END, so no thread would ever end")
         return

@@ -66,13 +66,8 @@ _SECRET = re.compile(
     r"|(?:KEYS?|TOKEN)(?:_|$)|_(?:PASS|PWD|PAT)$",
     re.IGNORECASE,
 )
-_SET_BY_UWF = frozenset(
-    f"UWF_{name}"
-    for name in (
-        *("REPO", "THREAD_ID", "ROLE", "HEAD", "ATTEMPT", "WORKFLOW", "TRACE", "STEP_DIR"),
-        "REPLY",
-    )
-)
+_OWN = ("REPO", "THREAD_ID", "ROLE", "HEAD", "ATTEMPT", "WORKFLOW", "TRACE", "STEP_DIR", "REPLY")
+_SET_BY_UWF = frozenset(f"UWF_{name}" for name in _OWN)
 
 
 def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec | None:
@@ -203,9 +198,6 @@ def _setting_problem(name: str, value: Any) -> str | None:
 # A setting that is not named stays as it is, and null removes one. Source: seed 001 (``env`` and
 # ``timeout`` of an agent); the rules of the fields are those of a workflow file.
 
-# Any command does: it stands where none is named, since only the other settings change.
-_UNNAMED = "-"
-
 
 def _bad_agent(source: str, problems: Sequence[Problem]) -> Refused:
     first = problems[0]
@@ -257,7 +249,8 @@ def _without_removals(findings: Findings, document: YamlDocument) -> Any:
         findings.add(("command",), "an agent needs a command, so null cannot remove it")
     kept = dict(value)
     if kept.get("command") is None:
-        kept["command"] = _UNNAMED
+        # Any command does, since only the other settings change.
+        kept["command"] = "-"
     if isinstance(kept.get("env"), dict):
         kept["env"] = {name: text for name, text in kept["env"].items() if text is not None}
     return kept
@@ -290,11 +283,7 @@ class RolesFile(NamedTuple):
 
 
 def read_roles(
-    findings: Findings,
-    value: Any,
-    *,
-    check_schema: CheckSchema,
-    file: RolesFile,
+    findings: Findings, value: Any, *, check_schema: CheckSchema, file: RolesFile
 ) -> dict[str, RoleDefinition]:
     """Read what is under ``roles``; a role with a problem is left out and reported."""
     path = ("roles",)

@@ -285,10 +285,13 @@ def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
     return content
 
 
-def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID | None:
-    tree = get_tree(objects, commit.tree)
+def find_in_tree(tree: Tree, name: str) -> ObjectID | None:
     key = name.encode()
     return tree[key][1] if key in tree else None
+
+
+def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID | None:
+    return find_in_tree(get_tree(objects, commit.tree), name)
 
 
 def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
@@ -355,8 +358,7 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
     if tip == ancestor:
         return True
     with suppress(StoreDamaged):
-        since_s = read_commit(objects, ancestor).time_s
-        return descends(objects, tip, ancestor, since_s=since_s)
+        return descends(objects, tip, ancestor, since_s=read_commit(objects, ancestor).time_s)
     return False
 
 

@@ -7,7 +7,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import IO, NamedTuple
 
@@ -58,20 +58,20 @@ class ObjectSize(NamedTuple):
 
 
 def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
-    sizes = (_size_on_disk(place, oid) for place in disk_places(objects))
-    return next((size for size in sizes if size is not None), None)
+    return _find_size(disk_places(objects), oid)
+
+
+def _find_size(places: Iterable[DurableObjects], oid: ObjectID) -> ObjectSize | None:
+    return next(filter(None, (_size_on_disk(place, oid) for place in places)), None)
 
 
 def _size_on_disk(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
-    found = (
+    return (
         _loose_size(place, oid)
         or place.ask_packs(oid, lambda pack, offset: _measure(pack.path, pack.find_offset, offset))
         or _unusual_size(place, oid)
+        or _find_size(place.others, oid)
     )
-    for alternate in place.others:
-        if found is None:
-            found = _size_on_disk(alternate, oid)
-    return found
 
 
 def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
@@ -499,22 +499,21 @@ class IncomingPack:
         except KeyError:
             raise ValueError("a delta has no base") from None
         at, self._block = self._end, b""
-        self._file.seek(at)
-        self._file.write(format_entry_head(kind, len(content)) + zlib.compress(content))
-        self._file.flush()
+        self._write(at, format_entry_head(kind, len(content)) + zlib.compress(content))
         self._end = self._file.tell()
         return self._add(at, self._end, kind, len(content), name)
 
     def _complete(self) -> bytes:
         """Correct the number of objects and the checksum; return the checksum."""
-        self._file.seek(0)
-        self._file.write(_HEAD.pack(b"PACK", _VERSIONS[0], len(self._offsets)))
-        self._file.flush()
+        self._write(0, _HEAD.pack(b"PACK", _VERSIONS[0], len(self._offsets)))
         checksum = self._sum(self._end)
-        self._file.seek(self._end)
-        self._file.write(checksum)
-        self._file.flush()
+        self._write(self._end, checksum)
         return checksum
+
+    def _write(self, at: int, content: bytes) -> None:
+        self._file.seek(at)
+        self._file.write(content)
+        self._file.flush()
 
     def _inflate(self, at: int, size: int, take: Callable[[bytes], object]) -> int:
         """Pass the *size* bytes that are compressed at *at* to *take*; return where they end."""

@@ -17,7 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
 from mmap import ACCESS_READ, mmap
 from typing import Generic, NamedTuple, TypeVar
 
@@ -477,7 +476,7 @@ class PackFolder:
     ) -> _Answer | None:
         recent = self._recent
         others = (pack for pack in self._packs.values() if pack not in recent)
-        for pack in chain(recent, others):
+        for pack in itertools.chain(recent, others):
             try:
                 offset = pack.find_offset(name)
                 found = None if offset is None else question(pack, offset)

@@ -18,6 +18,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -189,9 +190,6 @@ TEMPORARY = "tmp_pack_"
 """The prefix of unfinished files; `git prune` knows it."""
 
 _HEAD = struct.Struct(">4sII")
-_VERSION = 2
-_READ_ONLY = 0o444
-_FAST = 1
 _MOST_TRIES = 5
 
 
@@ -228,7 +226,8 @@ def build_entry(obj: ShaFile) -> Entry:
     entry = _BUILT.get(obj.id)
     if entry is None:
         whole = obj.as_raw_string()
-        content = format_entry_head(obj.type_num, len(whole)) + zlib.compress(whole, _FAST)
+        compressed = zlib.compress(whole, zlib.Z_BEST_SPEED)
+        content = format_entry_head(obj.type_num, len(whole)) + compressed
         entry = Entry(hex_to_sha(obj.id), zlib.crc32(content), content)
         _BUILT.put(obj.id, entry, len(content))
     return entry
@@ -246,11 +245,9 @@ def write_pack(folder: str, entries: Sequence[Entry], rights: PackRights, *, kee
     """
     pack, index = _build(entries)
     for _try in range(_MOST_TRIES - 1):
-        try:
+        # Suppressed: `git prune --expire=now` removes the temporary files of the living too.
+        with suppress(FileNotFoundError):
             return _write(folder, pack, index, rights, keep=keep)
-        except FileNotFoundError:
-            # `git prune --expire=now` removes the temporary files of the living too.
-            continue
     return _write(folder, pack, index, rights, keep=keep)
 
 
@@ -259,7 +256,7 @@ def _build(entries: Sequence[Entry]) -> tuple[bytes, bytes]:
     for entry in entries:
         offsets.append(at)
         at += len(entry.content)
-    head = _HEAD.pack(b"PACK", _VERSION, len(entries))
+    head = _HEAD.pack(b"PACK", 2, len(entries))
     pack = b"".join(_with_digest([head, *(entry.content for entry in entries)]))
     index = format_index(
         names=b"".join(entry.oid for entry in entries),
@@ -278,7 +275,7 @@ def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: 
             [(path + PACK, pack), (path + INDEX, index)],
             temporary_in=folder,
             prefix=TEMPORARY,
-            mode=_READ_ONLY,
+            mode=0o444,
             durable=rights.durable,
         )
         if rights.share:

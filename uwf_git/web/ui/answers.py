@@ -20,11 +20,11 @@ from uwf_git.store.store import Store
 from uwf_git.surroundings import read_process_start
 
 _STATUS = {1: 422, 2: 400, 3: 422, 4: 409}
-_MISSING = frozenset(
-    {"no-such-thread", "not-a-thread-id", "no-such-workflow", "workflow-removed", "no-such-entry",
-     "no-draft-thread", "no-such-route"}
-)  # fmt: skip
-_STATUS_OF = {"too-busy": 503, "no-such-method": 405, "bad-body": 400, "system-error": 500}
+_STATUS_OF = {
+    "no-such-thread": 404, "not-a-thread-id": 404, "no-such-workflow": 404, "workflow-removed": 404,
+    "no-such-entry": 404, "no-draft-thread": 404, "no-such-route": 404, "no-such-method": 405,
+    "too-busy": 503, "bad-body": 400, "system-error": 500,
+}  # fmt: skip
 
 
 class Exact(NamedTuple):
@@ -79,14 +79,12 @@ def check_names(body: Mapping[str, Any], *known: str) -> None:
 
 
 def tell_error(told: Failure, mask: Mask, path: str) -> tuple[int, dict[str, Any]]:
-    status = _STATUS.get(told.exit_status, 500)
-    if told.code in _MISSING:
-        status = 404
+    status = _STATUS_OF.get(told.code) or _STATUS.get(told.exit_status, 500)
     hint = name_store(told.hint or "", path) or None
     error: dict[str, Any] = {"code": told.code, "message": told.message, "hint": hint}
     details = told.facts.get("details")
     error |= {"details": details} if details else {}
-    return _STATUS_OF.get(told.code, status), {"error": mask_json(error, mask)}
+    return status, {"error": mask_json(error, mask)}
 
 
 def write_json(value: Any, mask: Mask | None = None) -> bytes:
@@ -208,7 +206,6 @@ HEADERS: Sequence[tuple[bytes, bytes]] = (
 _HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _JSON = re.compile(r"application/json\s*(?:;\s*charset\s*=\s*\"?utf-8\"?\s*)?", re.IGNORECASE)
 _BEARER = "bearer "
-_SITES = frozenset({"same-origin", "none"})
 
 
 class Refusal(NamedTuple):
@@ -266,7 +263,7 @@ def _is_own_page(head: RequestHead, host: str) -> bool:
     origins = head.values(b"origin")
     if any(origin.lower() != f"http://{host}".lower() for origin in origins):
         return False
-    return _SITES.issuperset(head.values(b"sec-fetch-site")) or _opens_page(head)
+    return {"same-origin", "none"}.issuperset(head.values(b"sec-fetch-site")) or _opens_page(head)
 
 
 def _opens_page(head: RequestHead) -> bool:

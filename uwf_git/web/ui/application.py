@@ -9,7 +9,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
@@ -185,9 +185,6 @@ class BodyRefused(Exception):
         self.refusal = refusal
 
 
-_TOO_SLOW = Refusal(408, "too-slow", "the body did not come in time")
-
-
 class Application:
     def __init__(self, site: Site, changes: Changes, describe: Describe) -> None:
         self._site, self._changes, self._describe = site, changes, describe
@@ -265,10 +262,8 @@ class Application:
             case 404:
                 return self._tell_missing()
             case 405:
-                method = request.method
-                return self._tell(
-                    BadUsage(f"nothing at this address takes {method[:20]}", code="no-such-method")
-                )
+                told = f"nothing at this address takes {request.method[:20]}"
+                return self._tell(BadUsage(told, code="no-such-method"))
         return self._tell(error)
 
     async def _asset(self, request: Request) -> Response:
@@ -291,11 +286,8 @@ class Application:
 
     async def _stream(self, request: Request) -> Response:
         since = request.query_params.get("since")
-        return StreamingResponse(self._lines(since), media_type="application/x-ndjson")
-
-    async def _lines(self, since: str | None) -> AsyncIterator[bytes]:
-        async for line in self._changes.follow(since):
-            yield write_json(line) + b"\n"
+        lines = (write_json(line) + b"\n" async for line in self._changes.follow(since))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 def _read_query(request: Request, route: Route) -> dict[str, str]:
@@ -315,7 +307,7 @@ async def _read_body(request: Request) -> bytes:
                 if len(content) > MOST_BODY_BYTES:
                     raise BodyRefused(TOO_LARGE)
     except TimeoutError:
-        raise BodyRefused(_TOO_SLOW) from None
+        raise BodyRefused(Refusal(408, "too-slow", "the body did not come in time")) from None
     return bytes(content)
 
 
@@ -369,7 +361,6 @@ _HOST = "127.0.0.1"
 _TOKEN_BYTES = 32
 _MOST_HEAD_BYTES = 32 * 1024
 _HEAD_S = 5.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ServeRequest(NamedTuple):
@@ -446,7 +437,7 @@ async def _run(
         server.should_exit = True
         ending.append(loop.create_task(changes.close()))
 
-    for each in _SIGNALS:
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # One that is ignored, as under nohup, stays ignored.
         if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
             loop.add_signal_handler(each, end)
