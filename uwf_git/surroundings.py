@@ -1,6 +1,7 @@
 """What is around a process: the variables of git, other processes, the folders of a project."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     import pathlib
 else:
     pathlib = Lazy("pathlib")  # 4 ms
+
+
+def speak_utf8() -> None:
+    """Start this program again if words and paths are not UTF-8 for it: so they are everywhere."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (this program again)
 
 
 # The variables that tie a git process to one repository.

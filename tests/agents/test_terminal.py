@@ -31,7 +31,19 @@ def test_line_that_the_terminal_cuts_is_left_out(screen: tuple[int, Terminal]) -
     os.write(ours, b"\nshort\n")
 
     assert terminal.read_line() == "short"
-    assert b"That line was left out" in os.read(ours, 1000)
+    # A read returns what has come so far.
+    with open(ours, "rb", closefd=False) as shown:
+        assert b"That line was left out" in [shown.readline() for _line in range(2)][1]
+
+
+def test_line_that_is_no_utf_8_is_asked_for_again(screen: tuple[int, Terminal]) -> None:
+    ours, terminal = screen
+    os.write(ours, b"gr\374\337e\ngr\xc3\xbc\xc3\x9fe\n")
+
+    assert terminal.read_line() == "grüße"
+    with open(ours, "rb", closefd=False) as shown:
+        # Behind the echo of both lines and the prompt.
+        assert b"not UTF-8 text, and was left out" in [shown.readline() for _line in range(4)][3]
 
 
 def test_closed_terminal_is_reported() -> None:
@@ -108,3 +120,13 @@ def test_failing_editor_is_reported(screen: tuple[int, Terminal], tmp_path: Path
     assert edit_text(terminal, "lost?", environ=editor(tmp_path, "exit 7")) is None
     with open(ours, "rb", closefd=False) as shown:
         assert b"failed with exit status 7" in shown.readline()
+
+
+def test_text_that_the_editor_saved_otherwise_is_edited_again(
+    screen: tuple[int, Terminal], tmp_path: Path
+) -> None:
+    script = 'printf "gr\\374n" >"$2"; test ! -e "$2.old" || echo grün >"$2"; : >"$2.old"'
+    environ = editor(tmp_path, script)
+    os.write(screen[0], b"\n")
+
+    assert edit_text(screen[1], "", environ=environ) == "grün\n"

@@ -49,6 +49,9 @@ def test_no_command_and_no_heavy_library_is_imported_to_tell_of_them(
 def test_words_are_utf_8_in_every_locale(ran: Callable[..., Ran]) -> None:
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     assert "no command grüß" in ran("uwf_git", "grüß", env=plain).err.replace("'", "")
+    cas = [sys.executable, "-c", "from uwf_git.cli.cas import program; program()", "grüß"]
+    done = subprocess.run(cas, env=os.environ | plain, capture_output=True, check=False)
+    assert "no command grüß" in done.stderr.decode().replace("'", "")
 
 
 def test_program_alone_is_refused(ran: Callable[..., Ran]) -> None:

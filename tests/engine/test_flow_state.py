@@ -106,6 +106,16 @@ def test_a_state_has_at_most_a_mebibyte_of_json() -> None:
     assert list_largest({"b": 1, "a": "字" * (room // 3)}) == ["a"]
 
 
+@pytest.mark.parametrize(("levels", "told"), [(499, None), (500, "more than 500 levels")])
+def test_a_state_is_as_deep_as_now_json_can_hold_it(levels: int, told: str | None) -> None:
+    problem = find_state_problem({"out": nested(levels)})
+    assert problem is None if told is None else told in (problem or "")
+
+
+def nested(levels: int) -> Any:
+    return json.loads("[" * levels + "]" * levels)
+
+
 State = dict[str, Any]
 
 

@@ -61,6 +61,7 @@ def test_other_values_are_no_secrets() -> None:
         ("PWD", "/home/me/project-1"),
         ("SSH_AUTH_SOCK", "/tmp/agent.123"),
         ("SHORT_KEY", "s3cr3t!"),
+        ("SHORT_KEY", "密码"),
         ("EMPTY_KEY", ""),
         ("WORD_KEY", "disabled"),
         ("WORD_PASSWORD", "ANONYMOUS"),
@@ -74,6 +75,10 @@ def test_other_values_are_no_secrets() -> None:
         ("HTTP_PROXY", "http://me:short@proxy:3128"),
     ]:
         assert find_secrets({name: value}) == ()
+
+
+def test_secret_of_few_letters_counts_by_its_bytes() -> None:
+    assert find_secrets({"DB_PASSWORD": "密码密码密码"}) == ("密码密码密码",)
 
 
 def test_password_in_a_url_is_a_secret() -> None:
@@ -246,6 +251,23 @@ def test_no_mixture_of_spellings_hides_a_key(spell: list[Callable[[str], str]]) 
 
     assert mask(f"<{spelled}>", (KEY_FORMS,)).strip(";") in {"<[masked]>", "<[masked];>"}
     assert find_secrets_in(spelled.encode(), take_fingerprints([KEY_FORMS], SALT)) == (KEY_FORMS,)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        b"Gr\\xfc\\xdfe-\\u5bc6-2024",
+        b"Gr%FC%DFe-%E5%AF%86-2024",
+        "Gr\udcfc\udcdfe-密-2024".encode(errors="surrogateescape"),
+        base64.b64encode(b"Gr\xfc\xdfe-\xe5\xaf\x86-2024"),
+    ],
+)
+def test_letters_of_latin_1_are_masked_and_found_as_bytes(spelled: bytes) -> None:
+    secret = "Grüße-密-2024"
+
+    assert mask_bytes(b"<" + spelled + b">", (secret,)) == b"<[masked]>"
+    found = find_secrets_in(spelled, take_fingerprints([secret], SALT))
+    assert mask_bytes(spelled, found) == b"[masked]"
 
 
 def test_key_that_holds_what_looks_like_escapes_is_known() -> None:

@@ -1,3 +1,5 @@
+import os
+import subprocess
 import unicodedata
 
 import pytest
@@ -8,6 +10,7 @@ from uwf_git.model.text import (
     find_error_line,
     find_last_output,
     find_outputs,
+    quote_path,
     render_duration,
     render_time,
     visible_block,
@@ -210,3 +213,12 @@ def test_crash_is_told_by_its_error(log: str, line: str) -> None:
 )
 def test_otherwise_it_is_the_last_line(log: str, line: str) -> None:
     assert find_error_line(log) == line
+
+
+@pytest.mark.parametrize("path", ["a b", "/wd\udce9'\\/a\nb", "字\x1b"])
+def test_path_that_cannot_be_shown_is_a_word_for_a_shell(path: str) -> None:
+    word = quote_path(path)
+
+    assert visible_line(word) == word
+    said = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
+    assert said.stdout == os.fsencode(path)

@@ -36,6 +36,7 @@ from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage, UwfError
 from uwf_git.model.text import cut_middle
+from uwf_git.surroundings import speak_utf8
 
 AgentFunction = Callable[[AgentContext], str | AgentResult]
 
@@ -69,10 +70,11 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
 def make_main(page: str, run: Callable[[list[str]], int]) -> Callable[[], int]:
     """Make the ``main`` of a program from its help *page*, and what it does with its arguments.
 
-    An error before it begins to work is told on stderr.
+    An error before it begins to work is told on stderr. Words and paths are UTF-8 in every locale.
     """
 
     def main() -> int:
+        speak_utf8()
         argv = sys.argv[1:]
         if argv[:1] in (["-h"], ["--help"]):
             sys.stdout.write(page)

@@ -31,6 +31,10 @@ _TOO_LONG = """
 That line was left out: a terminal keeps 4,095 bytes of a line, and drops the rest.
 Give less; a text may have several lines, and :e opens an editor for it.
 """
+_NOT_UTF_8 = """
+That is not UTF-8 text, and was left out: type it where the terminal sends UTF-8.
+"""
+_SAVED_OTHERWISE = "What was saved is not UTF-8 text: Enter edits it again, Ctrl-D leaves it out. "
 _MOST_ENDS = 3
 
 
@@ -97,7 +101,11 @@ class Terminal:
             raise _terminal_closed() from error
         if line:
             self._ends = 0
-            return line.decode(errors="replace").rstrip("\r\n")
+            try:
+                return line.decode().rstrip("\r\n")
+            except UnicodeDecodeError:
+                self.say(_NOT_UTF_8)
+                return self.read_line(prompt)
         # A closed terminal returns end of file for ever; a person types Ctrl-D once or twice.
         self._ends += 1
         if self._ends > _MOST_ENDS:
@@ -110,24 +118,31 @@ class Terminal:
 
 
 def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> str | None:
-    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown."""
+    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown.
+
+    What is saved in another encoding than UTF-8 is edited again, unless Ctrl-D is typed.
+    """
     editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:
         path = os.path.join(folder, "answer.md")
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-        # Through a shell, as git does: the variable may hold options.
-        ran = subprocess.run(
-            ["/bin/sh", "-c", f"{editor} {shlex.quote(path)}"],
-            stdin=terminal.descriptor,
-            stdout=terminal.descriptor,
-            stderr=terminal.descriptor,
-            env=environ,
-            check=False,
-        )
-        if ran.returncode == 0:
-            with open(path, encoding="utf-8", errors="replace") as file:
+        while True:
+            # Through a shell, as git does: the variable may hold options.
+            ran = subprocess.run(
+                ["/bin/sh", "-c", f"{editor} {shlex.quote(path)}"],
+                stdin=terminal.descriptor,
+                stdout=terminal.descriptor,
+                stderr=terminal.descriptor,
+                env=environ,
+                check=False,
+            )
+            if ran.returncode:
+                break
+            with suppress(UnicodeDecodeError), open(path, encoding="utf-8") as file:
                 return file.read()
+            if terminal.read_line(_SAVED_OTHERWISE) is None:
+                return None
     terminal.say(f"the editor ({editor}) failed with exit status {ran.returncode}\n")
     return None
 

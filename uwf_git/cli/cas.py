@@ -41,6 +41,7 @@ from uwf_git.commands.cas import (
 )
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.text import one_line, render_time, visible_block, visible_line
+from uwf_git.surroundings import speak_utf8
 
 # Nodes as lines and documents, for several verbs.
 
@@ -477,4 +478,5 @@ def main() -> int:
 
 def program() -> NoReturn:
     """Run `json-cas` as the whole process."""
+    speak_utf8()
     leave(main())

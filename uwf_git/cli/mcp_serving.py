@@ -11,6 +11,7 @@ from typing import NoReturn
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.session import Session, leave, read_session, write_stderr, write_stdout
 from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
+from uwf_git.surroundings import speak_utf8
 
 # More than any client sends in one message.
 _MOST_BYTES = 64 * 1024 * 1024
@@ -18,6 +19,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 def program() -> NoReturn:
     """Run `uwf mcp` as the whole process."""
+    speak_utf8()
     environ = dict(os.environ)
 
     def serve() -> int:

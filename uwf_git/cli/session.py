@@ -87,9 +87,16 @@ def hold_standard_streams() -> None:
         except OSError:
             # open() takes the lowest free number, which is this one: those below it are open.
             os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            if isinstance(stream.buffer, io.RawIOBase):
+                # PYTHONUNBUFFERED: Python would drop what the system does not take at once.
+                stream = open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (to the end)
+                setattr(sys, name, stream)
+            if stream.errors != "backslashreplace":
+                # Not twice: it flushes, and the terminal may be gone.
+                stream.reconfigure(errors="backslashreplace")
 
 
 def stdout_is_utf8() -> bool:

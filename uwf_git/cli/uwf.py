@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
 from uwf_git.cli.session import leave
+from uwf_git.surroundings import speak_utf8
 
 THREAD = LazyGroup(
     "thread",
@@ -234,6 +235,5 @@ def main() -> int:
 
 def program() -> NoReturn:
     """Run `uwf` as the whole process, for which words and paths are UTF-8 in every locale."""
-    if sys.getfilesystemencoding() != "utf-8":
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (this program again)
+    speak_utf8()
     leave(main())

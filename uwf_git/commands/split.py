@@ -47,7 +47,7 @@ from uwf_git.model.flow import (
     parse_position,
 )
 from uwf_git.model.names import ALPHABET, NodeHash, Oid, ThreadId
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.node import Node, NotCanonical, build_node, canonical
 from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
@@ -402,6 +402,14 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
         errors = []
     split = find_split(tip)
     state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
+    try:
+        canonical({"state": state})  # nobody could read a deeper now.json
+    except NotCanonical as error:
+        raise Refused(
+            f"the branches of {container.label} cannot be joined: {error.message}",
+            code="state-too-deep",
+            hint=f"`uwf thread fork {tip.record.thread}` begins a thread before the split",
+        ) from error
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:

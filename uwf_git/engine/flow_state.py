@@ -78,7 +78,7 @@ def find_patch_problem(patch: Any) -> str | None:
 def find_state_problem(state: Mapping[str, Any]) -> str | None:
     """Return why *state* is too large (1 MiB of compact JSON) or too deep, or None."""
     try:
-        canonical(state)
+        canonical({"state": state})  # as now.json holds it
     except NotCanonical as error:
         return f"the state cannot be stored: {error.message}"
     size = _count_bytes(state)

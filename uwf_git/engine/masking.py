@@ -28,6 +28,9 @@ _SHORTEST = 8
 # So many encodings may stand one in the other; each costs a reading of the whole.
 _DEEPEST = 8
 
+# The letters of Latin-1 as bytes that are no UTF-8.
+_BYTES = {letter: 0xDC00 + letter for letter in range(0x80, 0x100)}
+
 Span = tuple[int, int]
 
 
@@ -117,7 +120,7 @@ def as_form(text: bytes) -> bytes:
 def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
     """Return what to find in a text's readings, ``as_form``: *secrets*, also as base64 and hex."""
     forms: set[bytes] = set()
-    for secret in secrets:
+    for secret in _spell_letters(secrets):
         # A variable need not be UTF-8; bytes that are no text show as U+FFFD in a reply.
         data = secret.encode(errors="surrogateescape")
         escaped, replaced = secret.encode(errors="surrogatepass"), data.decode(errors="replace")
@@ -128,6 +131,19 @@ def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
         # Too short to be looked for once it is read, it is looked for as JSON writes it.
         forms.add(read if len(read) >= _SHORTEST else json.dumps(secret)[1:-1].encode())
     return frozenset(map(as_form, forms))
+
+
+def _spell_letters(secrets: Iterable[str]) -> Iterator[str]:
+    r"""Yield *secrets*, also with a byte for each letter of Latin-1: `\xfc` and `%FC` say that."""
+    for secret in secrets:
+        spelled = secret.translate(_BYTES)
+        yield secret
+        if spelled != secret and _count_bytes(spelled) >= _SHORTEST:
+            yield spelled
+
+
+def _count_bytes(secret: str) -> int:
+    return len(secret.encode(errors="surrogateescape"))
 
 
 def read_all(data: bytes, *, joined: bool = True) -> list[bytes]:
@@ -363,7 +379,9 @@ def _finder(secrets: Sequence[str]) -> Callable[[bytes], Iterator[Span]]:
 
 
 def _is_secret(value: str) -> bool:
-    return len(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
+    return (
+        _count_bytes(value) >= _SHORTEST and not _WORD.fullmatch(value) and not _PLACE.match(value)
+    )
 
 
 # Mask text that has the shape of a key, whatever its origin, and in whatever spelling.
@@ -476,8 +494,9 @@ def _mask_members(value: Any, *, is_secret: bool) -> Any:
 #
 # A fingerprint has the length and a salted hash of the secret, with which each window of that
 # length is compared, and eight bits of its beginning, which say where a comparison pays. A secret
-# has one fingerprint, not one for each spelling: their eight bits together would tell much of its
-# beginning. So a text is searched as it is, and decoded from JSON, URLs, base64 and hexadecimal.
+# has one fingerprint (two, if it has letters of Latin-1), not one for each spelling: their eight
+# bits together would tell much of its beginning. So a text is searched as it is, and decoded from
+# JSON, URLs, base64 and hexadecimal.
 
 SALT_BYTES = 16
 
@@ -513,7 +532,7 @@ class Fingerprints(NamedTuple):
 
 def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
     """Return the fingerprints of *secrets*; a secret that is too short has no fingerprint."""
-    values = (secret.encode(errors="surrogateescape") for secret in secrets)
+    values = (each.encode(errors="surrogateescape") for each in _spell_letters(secrets))
     readings = {each for value in values for each in (value, read_all(value)[-1])}
     prints = (
         Fingerprint(_hash_beginnings(value[:_BEGINNING], salt)[0], len(value), _hash(value, salt))

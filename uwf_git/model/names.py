@@ -118,15 +118,15 @@ def parse_thread_prefix(text: str) -> str:
 def check_path_below(path: str) -> str | None:
     """Return why *path* cannot name a file below a directory, or None; links are not known here."""
     parts = path.split("/")
-    if not path.strip() or any(ord(each) < ord(" ") for each in path):
-        return "names no file"
+    if any(ord(each) < ord(" ") for each in path):
+        return "has a line break, or another control character, in its name"
     if path.startswith(("/", "~")):
         return "has to be relative to the work directory"
     if ".." in parts:
         return "leads out of the work directory"
     if any(part.lower() == ".git" for part in parts):
         return "is git's own"
-    if parts[-1] in ("", "."):
+    if not path.strip() or parts[-1] in ("", "."):
         return "names no file"
     return None
 

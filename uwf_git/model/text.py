@@ -49,7 +49,20 @@ def name_store(text: str, path: str) -> str:
     """Return *text*, in which the commands that it advises name the store at *path*."""
     # `uwf init PATH` names its store itself.
     advised = "(?:^|(?<=`)|(?<=next: ))(uwf|json-cas) (?!init |--repo )"
-    return re.sub(advised, lambda found: f"{found[0]}--repo {shlex.quote(path)} ", text)
+    return re.sub(advised, lambda found: f"{found[0]}--repo {quote_path(path)} ", text)
+
+
+def quote_path(path: str) -> str:
+    """Return *path* as a word for a shell, its bytes in octal where it cannot be shown."""
+    if path.isprintable():
+        return shlex.quote(path)
+    try:
+        spelled = path.encode(errors="surrogateescape").decode("latin-1")
+    except UnicodeEncodeError:
+        # No file has such a name.
+        return shlex.quote(path)
+    octal = re.sub(r"[^ -&(-\[\]-~]", lambda found: f"\\{ord(found[0]):03o}", spelled)
+    return f"$'{octal}'"
 
 
 def cut(text: str, most: int) -> str:

@@ -56,8 +56,8 @@ def _fitting(number: int) -> int | float:
 # Write a JSON value as YAML for people: block style, literal blocks, quotes where needed.
 #
 # ``parse_yaml(render_yaml(value)).value == value``, and other YAML readers, including those of
-# YAML 1.1, read the same strings. PyYAML's emitter is not used: it quotes by YAML 1.1, shares
-# equal values through anchors, and gives up literal blocks for text with trailing blanks, as
+# YAML 1.1, read the same strings and numbers. PyYAML's emitter is not used: it quotes by YAML 1.1,
+# shares equal values through anchors, and gives up literal blocks for text with trailing blanks, as
 # agents write it.
 
 # First a letter, digit or a mark that is no indicator of YAML; then anything but the two pairs that
@@ -100,7 +100,9 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
         return
     gap = " " if lead else ""
     if not isinstance(value, str):
-        lines.append(f"{lead}{gap}{json.dumps(value, allow_nan=False)}")
+        # To YAML 1.1, 1e-05 is text.
+        written = re.sub(r"^(-?\d)e", r"\1.0e", json.dumps(value, allow_nan=False))
+        lines.append(f"{lead}{gap}{written}")
     elif "\n" in value and not value.isspace() and not _UNWRITABLE.search(value):
         _put_literal(lines, f"{lead}{gap}", value, column=max(column, 2))
     else:

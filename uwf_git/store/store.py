@@ -17,6 +17,7 @@ from typing import NamedTuple
 from uwf_git.debug_log import debug
 from uwf_git.errors import BadUsage, Refused, StoreDamaged
 from uwf_git.model.names import Oid
+from uwf_git.model.text import quote_path
 from uwf_git.store.durable import (
     FileMemory,
     find_user_file,
@@ -76,7 +77,7 @@ class NotAStore(Refused):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
             f"{path} {problem}",
-            hint=f"make a store there with `uwf init {shlex.quote(path)}`, "
+            hint=f"make a store there with `uwf init {quote_path(path)}`, "
             "or name another with --repo",
             path=path,
         )

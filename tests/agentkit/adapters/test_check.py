@@ -60,6 +60,12 @@ def test_claims_since_a_time(check: Check, tmp_path: Path) -> None:
     assert later.out == "files_created names '新.py', which has not changed since this plan began\n"
 
 
+def test_words_are_utf_8_in_every_locale(check: Check) -> None:
+    told = check("grüß", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0").err
+
+    assert told.endswith("error: uwf-check takes completed, files or plans, not 'grüß'\n")
+
+
 def test_report_without_claims(check: Check) -> None:
     ran = check("files", meta={"files_created": []})
 

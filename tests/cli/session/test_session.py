@@ -267,6 +267,19 @@ def test_text_that_the_encoding_lacks_is_written_as_escapes(
     assert taken.getvalue() == b"\\xe9"
 
 
+def test_unbuffered_python_writes_all_or_says_that_it_could_not() -> None:
+    script = (
+        "import os, uwf_git.cli.session as s\n"
+        "s.hold_standard_streams()\n"
+        "os.dup2(os.pipe()[1], 1)\n"
+        "os.set_blocking(1, False)\n"
+        "try: s.write_stdout('x' * 2**20)\n"
+        "except s.OutputFailed: os._exit(7)\n"
+    )
+
+    assert subprocess.run([sys.executable, "-uc", script], check=False).returncode == 7
+
+
 def test_closed_descriptors_are_opened_before_anything_else_gets_their_numbers() -> None:
     script = (
         "import os, uwf_git.cli.session as s\n"
