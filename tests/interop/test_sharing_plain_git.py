@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Shared, Site, Sites, another, make_hub, refs_of
+from commands.sharing import Shared, Site, Sites, another, empty, make_hub, refs_of
 from commands.world import Git, World, read_thread
 from refusing import refuses
 
@@ -34,6 +34,21 @@ def test_git_push_and_git_fetch_need_no_refspecs(
     assert site.find(f"threads/{thread}") != other.find(f"threads/{thread}")
     assert [each.event for each in site.fetch().reconciled] == ["moved"]
     assert site.refs() == other.refs() == refs_of(hub)
+
+
+@pytest.mark.parametrize("part", ["--depth=1", "--filter=blob:none"])
+def test_what_git_fetched_in_part_is_fetched_whole(
+    part: str, sites: Sites, hub: Path, git: Git
+) -> None:
+    _site, other, thread = sites
+    git("config", "uploadpack.allowFilter", "true", cwd=hub)
+    reader = empty(other.world, f"file://{hub}", name="c")
+    git("fetch", "--quiet", part, "origin", cwd=reader.path)
+    other.step(thread)
+    other.push()
+    assert reader.fetch().failure() is None
+    assert reader.refs() == other.refs()
+    assert reader.fetch().unchanged == len(other.refs())
 
 
 def test_what_git_fetched_is_taken_over_before_a_step(sites: Sites, git: Git) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.split import find_container, find_node, label_branch, list_new_passes
+from uwf_git.commands.turn.flow import count_own
 from uwf_git.commands.turn.next_move import PERSON
 from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_events
@@ -217,7 +218,8 @@ def describe_turn(
         role=role,
         agent=agent,
         started_ms=started_ms,
-        node=find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1),
+        node=find_node(snapshot, at)
+        or EventNode(role, role, count_own(snapshot, present).get(role, 0) + 1),
         attempt=present.begin_tries(at).attempts + 1,
         at=at,
         passes=list_new_passes(snapshot, present, at),
@@ -232,7 +234,7 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
 def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:
     role = present.role
     return find_node(snapshot, present.at) or (
-        None if role == START else EventNode(role, role, present.visits.get(role, 0))
+        None if role == START else EventNode(role, role, count_own(snapshot, present).get(role, 0))
     )
 
 

@@ -320,9 +320,10 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 class RefLocked(Conflict):
     code = "ref-locked"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, remote: str = "") -> None:
+        at = f" at {remote}" if remote else ""
         super().__init__(
-            f"{path} is held by another git process",
+            f"{path} is held by another git process{at}",
             hint="try again; if no git process is running, that file is a leftover: remove it",
             path=path,
         )

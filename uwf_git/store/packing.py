@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
+from uwf_git.model.names import Oid
 from uwf_git.store.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.locks import Holder, describe_holder, hold_file, is_held, this_process
+from uwf_git.store.objects.commit import read_raw_commit
+from uwf_git.store.objects.objects import has_object
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
 from uwf_git.store.objects.pack_writer import KEEP, is_kept
 from uwf_git.store.store import Store
@@ -510,9 +513,19 @@ def _expiry(store: Store, git: str, environ: Mapping[str, str]) -> str:
     # `git fsck` reports a commit-graph that names a pruned commit. uwf writes no graphs: where
     # there is one, pruning is left to the git that wrote it.
     graphs = (os.path.join(store.path, "objects", "info", name) for name in _GRAPHS)
-    if expiry is None or any(map(os.path.exists, graphs)):
+    if expiry is None or any(map(os.path.exists, graphs)) or has_cut_history(store):
         return "--no-prune"
     return f"--prune=@{expiry}"
+
+
+def has_cut_history(store: Store) -> bool:
+    """Return whether a plain `git fetch --depth` marked a commit of ours: git needs none behind."""
+    marks = read_if_there(os.path.join(store.path, "shallow")).decode("ascii").split()
+    return any(
+        b"\nUwf-Format: " in read_raw_commit(store.objects, Oid(each))
+        for each in marks
+        if has_object(store.objects, Oid(each))
+    )
 
 
 # Count the files of a store.

@@ -13,6 +13,7 @@ from uwf_git.commands.agent_run import run_checks
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.run_checks import (
     Secrets,
+    cut_to_lines,
     mask_played,
     mask_run,
     masked_listener,
@@ -93,6 +94,14 @@ def test_next_try_is_told_what_the_check_printed(world: World) -> None:
     prompt = render_prompt(context)
     assert "<output>\nline 3: no such role\n2 problems\n</output>" in prompt
     assert "<checks>\nsh -c" in prompt
+
+
+def test_agent_and_check_are_tied_to_no_repository_around_uwf(world: World) -> None:
+    held = {"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": ".git/index", "GIT_CONFIG_COUNT": "0"}
+    world.caller = world.caller._replace(environ={**world.caller.environ, **held})
+    looks = '[ -z "$GIT_DIR$GIT_INDEX_FILE" ] && [ "$GIT_CONFIG_COUNT" = 0 ]'
+    thread = begin(world, f"sh -c '{looks}'", agent=f"{looks} && {ANSWER}")
+    assert run(world, thread) == "a text"
 
 
 def test_answer_that_does_not_fit_is_not_checked(world: World) -> None:
@@ -283,3 +292,10 @@ def test_half_a_secret_at_the_end_of_an_output_is_left_out(outcome: RunOutcome) 
     assert mask_run(run_mask, SECRETS)[2:4] == (b"x ", b"x ")
     assert mask_run(run_mask._replace(stdout=b"x sk-"), SECRETS).stdout == b"x sk-"
     assert mask_run(run_mask._replace(outcome="exited"), SECRETS).stdout == half
+
+
+@pytest.mark.parametrize("end", [b" HTTP 402: pay\n", b" HTTP 402: pay", b"\ntwo\nlines\n"])
+def test_end_of_a_long_line_is_kept_and_no_half_of_a_secret(end: bytes) -> None:
+    line = KEY[10:].encode() + b"x" * 65536
+
+    assert cut_to_lines(line + end, 65536) == (line + end)[4096:]

@@ -190,6 +190,12 @@ def test_key_is_masked(world: World, heard: Heard) -> None:
     assert heard()[-1]["reason"] == "[masked] [masked]"
 
 
+def test_listener_is_tied_to_no_repository_around_uwf(world: World) -> None:
+    listen(world, world.program('[ -z "$GIT_DIR" ]'))
+    world.begun()
+    assert announce_events(world.store, {**world.caller.environ, "GIT_DIR": "/x"}) is None
+
+
 @pytest.mark.parametrize("command", ["/nowhere/listener", "'unclosed"])
 def test_listener_that_cannot_be_run_is_one_line(world: World, command: str) -> None:
     listen(world, command)

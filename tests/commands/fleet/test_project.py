@@ -172,6 +172,24 @@ def place_of(project: Path, at: Path, *, base: str) -> Project:
     return Project(str(project), base, thread, (), str(at / "folder"), os.environ)
 
 
+@pytest.mark.parametrize(
+    "setting", [("clone.defaultRemoteName", "upstream"), ("safe.bareRepository", "explicit")]
+)
+def test_neither_variables_of_git_nor_settings_lead_elsewhere(
+    project: Path, tmp_path: Path, setting: tuple[str, str]
+) -> None:
+    own = tmp_path / "project"
+    git(own, "branch", "unpushed")
+    around = dict(zip(("GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"), setting, strict=True))
+    around |= {"GIT_CONFIG_COUNT": "1", "GIT_DIR": str(own / ".git")}
+    place = place_of(project, tmp_path, base="")
+
+    place._replace(environ={**os.environ, **around}).prepare()
+
+    assert Path(place.workdir, "notes").read_text() == "begun\n"
+    assert "unpushed" in git(own, "branch")
+
+
 def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Path) -> None:
     a = field.machine("a")
     thread = a.begin(SPLIT)

@@ -1,10 +1,26 @@
 """A run that shares its thread: steered from elsewhere, frozen, without its hub."""
 
 import signal
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
+import pytest
 from commands.at_work import wait_until
 from commands.fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+from commands.sharing import Site, Sites, refs_of
+from commands.world import replied
+from refusing import refuses
+
+from uwf_git.commands.drive_thread import DriveRequest, Watcher
+from uwf_git.commands.fleet import shared_drive
+from uwf_git.commands.fleet.shared_drive import Share, SharedDrive, hold_shared_drive
+from uwf_git.commands.remote.push import Pushed
+from uwf_git.commands.remote.push_plan import NotPushed
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.names import Oid, ThreadId
 
 
 def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
@@ -151,3 +167,69 @@ def test_the_same_machine_goes_on_at_once_and_takes_the_orphan_up(field: Field) 
             _out, err = second.communicate()
         assert second.returncode == 0, err
     assert field.paid() == 3
+
+
+# One machine, in this process: what the hub does not take.
+
+
+def hold(
+    site: Site, thread: ThreadId, *, ok: bool = True, **share: Any
+) -> AbstractContextManager[SharedDrive]:
+    """Hold *thread* for a run that shares it; its reviewer says *ok*."""
+    site.world.reopen()
+
+    def play(turn: Turn) -> Played:
+        return replied({"text": "x"} if turn.role == "writer" else {"ok": ok})
+
+    step = StepRequest(thread, play, Choice(("mine",)), str(site.world.place))
+    store, caller = site.world.store, site.world.caller
+    silent = Watcher(*[lambda *_what: None] * 3)
+    how = Share(ttl_s=0.3, poll_s=0.02, **share)
+    return hold_shared_drive(store, caller, DriveRequest(step), share=how, watcher=silent)
+
+
+def test_an_end_that_was_not_pushed_is_pushed_by_the_next_run(sites: Sites, hub: Path) -> None:
+    site, _other, thread = sites
+    site.end(thread)
+    with hold(site, thread) as drive:
+        driven = drive.run()
+    assert (driven.stopped, driven.steps) == ("end", 0)
+    assert set(refs_of(hub)) == {f"archive/{thread}", "workflows/demo"}
+    with refuses("thread-not-active"), hold(site, thread):
+        pass
+
+
+def test_an_end_that_came_too_late_is_kept_as_a_fork(sites: Sites, hub: Path) -> None:
+    site, other, thread = sites
+    site.end(thread)
+    ours = site.find(f"archive/{thread}")
+    other.step(thread)
+    other.push()
+    with hold(site, thread, new_id=site.world.new_id) as drive:
+        assert drive.run().stopped == "end"
+    assert refs_of(hub)[f"archive/{thread}"] == site.find(f"archive/{thread}")
+    assert ours not in {None, site.find(f"archive/{thread}")}
+    assert len(site.refs("threads")) == 1
+
+
+def test_a_lock_at_the_hub_is_waited_for_and_told(sites: Sites, hub: Path) -> None:
+    site, _other, thread = sites
+    lock = hub / f"refs/threads/{thread}.lock"
+    with hold(site, thread, ok=False) as drive:
+        lock.touch()
+        with refuses("ref-locked", match=f"{thread}.lock is held by another git process"):
+            drive.run()
+    lock.unlink()
+    assert site.push().failure() is None
+
+
+def test_a_hub_that_has_nothing_newer_is_not_asked_for_ever(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _other, thread = sites
+    with hold(site, thread, ok=False) as drive:
+        left = [NotPushed(f"refs/threads/{thread}", "fetch-first", Oid("1" * 40), None)]
+        pushed = Pushed(drive._hub.remote, [], [], left, [])  # noqa: SLF001 (as its pushes have it)
+        monkeypatch.setattr(shared_drive, "push_remote", lambda *_given: pushed)
+        with refuses("fetch-first"):
+            drive.run()

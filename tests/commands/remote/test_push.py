@@ -96,6 +96,19 @@ def test_the_loser_of_a_race_for_an_archive_has_to_fetch(shared: Shared, hub: Pa
     assert is_refused(pushed.failure(), "fetch-first")
 
 
+def test_a_lock_that_is_left_at_the_remote_is_named(shared: Shared, hub: Path) -> None:
+    site, thread = shared
+    site.push()
+    site.step(thread, ok=True)
+    lock = hub / "refs/threads" / f"{thread}.lock"
+    lock.touch()
+    failure = site.push().failure()
+    assert is_refused(failure, "ref-locked")
+    assert failure.message.endswith(f"{thread}.lock is held by another git process at origin")
+    lock.unlink()
+    assert site.push().failure() is None
+
+
 def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(shared: Shared, hub: Path) -> None:
     site, thread = shared
     other = site.world.start()

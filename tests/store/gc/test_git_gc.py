@@ -11,7 +11,7 @@ from store.small_packs import forget, gc, loose, make_due, write_small_pack
 from store.story import Story, put_raw
 
 from uwf_git.store.git.config import set_config
-from uwf_git.store.packing import GcRuns
+from uwf_git.store.packing import GcRuns, has_cut_history
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -81,6 +81,21 @@ def test_a_graph_of_commits_is_never_made_untrue(story: Story, store: Store, git
     gc(store)
     git("cat-file", "-e", commit.decode(), cwd=place)
     assert git("fsck", "--strict", "--no-dangling", cwd=place) == ""
+
+
+def test_steps_behind_the_mark_of_a_plain_shallow_fetch_stay(
+    story: Story, store: Store, git: Git
+) -> None:
+    place, before = Path(store.path), story.head.commit
+    (place / "shallow").write_text(f"{story.step().commit}\n")
+    for path in place.glob("objects/pack/*"):
+        os.utime(path, LONG_AGO)
+    gc(store)
+    git("cat-file", "-e", before, cwd=place)
+    # That of a project's own clone concerns its branches.
+    tree = git("mktree", cwd=place, stdin="").strip()
+    (place / "shallow").write_text(git("commit-tree", "-m", "x", tree, cwd=place))
+    assert not has_cut_history(store)
 
 
 def test_a_project_keeps_its_reflogs_its_index_and_its_branches(tmp_path: Path, git: Git) -> None:

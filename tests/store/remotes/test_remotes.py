@@ -98,9 +98,11 @@ def test_a_project_s_own_remotes_count_only_where_no_other_was_added(
     assert choose_remote(added.config, None).name == "threads"
     assert choose_remote(added.config, "origin").name == "origin"
     add_remote(added, "backup", "backup.git", cwd=str(tmp_path))
-    with refuses("which-remote") as which:
-        choose_remote(added.config, None)
-    assert which.value.facts["known"] == ["backup", "threads"]
+    git("remote", "rename", "threads", "hub", cwd=Path(store.path))
+    for config, name in ((added.config, "threads"), (reopened(store).config, "hub")):
+        with refuses("which-remote") as which:
+            choose_remote(config, None)
+        assert which.value.facts["known"] == ["backup", name]
 
 
 def test_beside_a_remote_another_name_is_proposed(store: Store, git: Git, tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from contextlib import ExitStack, chdir, nullcontext
 from io import BytesIO
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
-from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
+from dulwich.client import HTTPProxyUnauthorized, StrangeHostname, Urllib3HttpGitClient
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import ObjectID
@@ -305,10 +306,27 @@ def test_whatever_fails_is_one_line_with_the_place_and_a_hint(error: Exception, 
     assert failed.value.__cause__ is error
 
 
+def test_variables_of_git_decide_about_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def refuse(client: Urllib3HttpGitClient, *_words: object, **_options: object) -> None:
+        asked.append(client.pool_manager.connection_pool_kw)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Urllib3HttpGitClient, "get_refs", refuse)
+    config = GitConfig({"http.https://host/x.sslcainfo": ["/other"]})
+    environ = {"GIT_SSL_CAINFO": "/mine", "GIT_SSL_NO_VERIFY": "1"}
+    for each in ({}, environ):
+        with pytest.raises(RemoteFailed):
+            list_refs_there(Access(URL, config, each))
+    told = [(each["ca_certs"], each["cert_reqs"]) for each in asked]
+    assert told == [("/other", "CERT_REQUIRED"), ("/mine", "CERT_NONE")]
+
+
 def test_a_refused_login_has_a_hint() -> None:
     assert "asks" in unauthorized(URL, told=False).message
     assert "refused" in unauthorized(URL, told=True).message
-    assert "credential" in (unauthorized(URL, told=True).hint or "")
+    assert "credential.helper" in (unauthorized(URL, told=True).hint or "")
 
 
 def test_folder_of_another_user_is_trusted_by_a_command_and_a_server_names_none() -> None:

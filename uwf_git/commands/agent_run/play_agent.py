@@ -13,7 +13,6 @@ from uwf_git.agents.command_line import (
     DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
     MAX_LOGGED_BYTES,
-    REPLY_FIELDS,
     AgentReply,
     AgentRequest,
     AgentRun,
@@ -78,6 +77,7 @@ from uwf_git.commands.turn.turn import (
     Turn,
     find_output_path,
     find_reply_problem,
+    list_undeclared,
     refuse_answer,
 )
 from uwf_git.debug_log import debug
@@ -532,7 +532,7 @@ def _is_meta(turn: Turn, fields: Mapping[str, Any]) -> bool:
         # Any object would fit.
         return False
     declared = schema.get("properties", {}).keys()
-    own = "meta" not in declared and (fields.keys() & REPLY_FIELDS) <= declared
+    own = "meta" not in declared and not list_undeclared(schema, fields)
     return own and not fields.keys().isdisjoint({*declared, *schema["required"]})
 
 

@@ -46,7 +46,7 @@ from uwf_git.model.limits import find_time_left_s
 from uwf_git.model.text import CHECK, find_error_line, write_section
 from uwf_git.store.durable import replace_file
 from uwf_git.store.threads.local_files import RunDir
-from uwf_git.surroundings import find_above
+from uwf_git.surroundings import find_above, without_local_variables
 
 # Mask the secrets of the agent's environment in its output before it is checked or recorded.
 #
@@ -200,7 +200,9 @@ def _masked(pass_on: OnOutput, secrets: Sequence[str]) -> Iterator[OnOutput]:
 
 
 def agent_environ(turn: Turn) -> dict[str, str]:
-    return {**turn.environ, **turn.agent.payload.get("env", {})}
+    # Its work directory says which repository it works on; git's hooks and aliases name another.
+    inherited = without_local_variables(turn.environ, keep_settings=True)
+    return {**inherited, **turn.agent.payload.get("env", {})}
 
 
 def turn_environment(turn: Turn, environ: Mapping[str, str]) -> dict[str, str]:
@@ -254,6 +256,7 @@ REPLY_VARIABLE = "UWF_REPLY"
 
 _INTERRUPTED = "interrupted"
 _MAX_LOG_BYTES = 1024 * 1024
+_LONGEST_SECRET = 4096
 
 
 class NotStarted(AgentFailed):
@@ -385,8 +388,13 @@ def _search_path(turn: Turn) -> str:
 
 
 def cut_to_lines(log: bytes, most_bytes: int) -> bytes:
-    """Return a log without its first line if that was cut: half a secret could not be masked."""
-    return log[log.find(b"\n") + 1 :] if len(log) >= most_bytes else log
+    """Return a log without its first line if that was cut: half a secret could not be masked.
+
+    Of a line that is longer than a secret only the beginning is left out.
+    """
+    if len(log) < most_bytes:
+        return log
+    return log[log.find(b"\n", 0, _LONGEST_SECRET) + 1 or _LONGEST_SECRET :]
 
 
 def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | None:

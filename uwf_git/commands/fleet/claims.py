@@ -209,8 +209,8 @@ class Keeper:
                     raise RemoteFailed(
                         url,
                         f"it does not take a claim of thread {thread}{said}",
-                        hint="ask its owner to let you push to refs/claims/; without claims, two "
-                        "machines may pay for one step",
+                        hint="if it forbids that, ask its owner to let you push to refs/claims/; "
+                        "without claims, two machines may pay for one step",
                     )
                 continue
             refused = 0

@@ -16,7 +16,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import StoppedBy
 from uwf_git.commands.family import Branch, BranchHeld, Family, check_ancestors, list_branches
 from uwf_git.commands.fleet.claims import Hub, Watch, list_claims, list_ended_claims
-from uwf_git.commands.fleet.shared_drive import Done, Job, run_thread
+from uwf_git.commands.fleet.shared_drive import NO_HUB, Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split import find_container
@@ -199,8 +199,8 @@ _ELSEWHERE = {
     "push-diverged",
     "ended-elsewhere",
 }
-# A hub that is away, or whose disk is full, may be back.
-_NO_HUB = {RemoteFailed.code, "push-refused"}
+# A hub whose disk was full may have room again, too.
+_NO_HUB = {*NO_HUB, "push-refused"}
 
 
 class Executor(Protocol):

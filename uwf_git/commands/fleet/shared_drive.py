@@ -50,9 +50,10 @@ from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
 from uwf_git.model.names import Oid, ThreadId, build_thread_id, is_oid
 from uwf_git.store.git.program import ProgramFailed, run_program
-from uwf_git.store.locks import hold_lock
+from uwf_git.store.locks import RefLocked, hold_lock
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.remotes.remotes import (
+    SharedRefs,
     add_remote,
     choose_remote,
     list_remotes,
@@ -65,6 +66,7 @@ from uwf_git.store.store import Store, create_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head
 from uwf_git.store.threads.history import find_tip, read_snapshot, walk_trunks
 from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
+from uwf_git.surroundings import without_local_variables
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #
@@ -75,6 +77,9 @@ from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
 # thread, too.
 
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
+
+# A hub that is away may be back, and a lock of it free.
+NO_HUB = {RemoteFailed.code, RefLocked.code}
 
 
 class Project(NamedTuple):
@@ -139,7 +144,7 @@ class Project(NamedTuple):
                 # A clone that was cut short must not be taken for a whole one.
                 part = f"{self.workdir}.part"
                 shutil.rmtree(part, ignore_errors=True)
-                self._git("/", "clone", "-q", "--no-checkout", self._mirror, part)
+                self._git("/", "clone", "-q", "-o", "origin", "--no-checkout", self._mirror, part)
                 self._git(part, "remote", "set-url", "origin", self.url)
                 os.rename(part, self.workdir)
             here = self._list(self.workdir)
@@ -233,9 +238,11 @@ class Project(NamedTuple):
         return dict(zip(told[::2], told[1::2], strict=True))
 
     def _git(self, place: str, *words: str) -> str:
-        ran = run_program(
-            ["git", "-c", "core.hooksPath=/dev/null", *words], self.environ, cwd=place
-        )
+        # Named, for `safe.bareRepository` may forbid to find it.
+        mirror = [f"--git-dir={place}"] if place == self._mirror else []
+        argv = ["git", *mirror, "-c", "core.hooksPath=/dev/null", *words]
+        environ = without_local_variables(self.environ, keep_settings=True)
+        ran = run_program(argv, environ, cwd=place)
         if ran.status:
             # What follows is advice.
             lines = ran.stderr.decode(errors="replace").splitlines()
@@ -275,7 +282,7 @@ def hold_shared_drive(
     # A machine that has nothing of the thread learns what to lock.
     shared.fetch()
     step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
-    request = request._replace(step=step)
+    request = request._replace(step=step, may_have_ended=shared.has_ended_here_alone())
 
     def on_step(stepped: ThreadResult) -> None:
         watcher.on_step(stepped)
@@ -306,6 +313,12 @@ class SharedDrive:
         self._follower: threading.Thread | None = None
         self._keys: list[tuple[str, ...]] = []
         """Those of the agents of branches, since the thread itself took a step."""
+
+    def has_ended_here_alone(self) -> bool:
+        """Return whether the hub has the thread, and not the end that an earlier run recorded."""
+        head = find_head(self._store, self._thread)
+        there = read_shared(self._store, self._hub.remote).find_tip(self._thread)
+        return head is not None and head.archived and there not in {None, head.commit}
 
     @contextmanager
     def claimed(self, *, and_branches: bool) -> Iterator[None]:
@@ -355,6 +368,8 @@ class SharedDrive:
         Raises:
             ClaimLost: the thread went on elsewhere.
         """
+        known: SharedRefs | None = None
+        until = 0.0
         while True:
             try:
                 driven = self.drive.run()
@@ -369,6 +384,14 @@ class SharedDrive:
                 if error.code not in {"ended-elsewhere", "fetch-first", "push-diverged"}:
                     raise
                 self._go_on()
+                seen = read_shared(self._store, self._hub.remote)
+                if seen != known:
+                    known, until = seen, time.monotonic() + self._share.ttl_s
+                elif time.monotonic() >= until:
+                    # There is nothing newer there, whatever the hub says.
+                    raise
+                else:
+                    time.sleep(self._share.poll_s)
 
     def _go_on(self) -> None:
         """Follow the hub after a branch was ended there.
@@ -411,15 +434,15 @@ class SharedDrive:
         return attended
 
     def push(self) -> None:
-        """Push the thread and its branches; while the hub is away keep the claim and try again."""
+        """Push the thread and its branches; while the hub cannot take them, keep the claim."""
         until = time.monotonic() + self._share.ttl_s
         while True:
             try:
                 # Branches are played in several threads of Python.
                 with self._pushing:
                     self._push_once()
-            except RemoteFailed:
-                if time.monotonic() >= until:
+            except UwfError as error:
+                if error.code not in NO_HUB or time.monotonic() >= until:
                     raise
             else:
                 return

@@ -26,6 +26,7 @@ from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.durable import sync_directories, sync_folder
 from uwf_git.store.git.config import refuse_mirror, set_config
 from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
+from uwf_git.store.packing import has_cut_history
 from uwf_git.store.refs import Refs
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
@@ -269,6 +270,9 @@ class _Received:
         self.store, self.remote, self._threads = store, remote, threads
         self.seen = read_shared(store, remote)
         self.here = read_shared(store)
+        # What a plain `git fetch --depth` or `--filter` brought may lack its history or its files.
+        is_part = store.config.get(f"remote.{remote.name}.promisor") or has_cut_history(store)
+        self._whole = (self.here,) if is_part else (self.seen, self.here)
         self.there = SharedRefs({}, {}, {})
         self.ignored: list[str] = []
         self.missing: set[ThreadId] = set()
@@ -296,12 +300,12 @@ class _Received:
     def _known(self, kind: str, name: str) -> list[Oid]:
         """Return the commits of a thread or workflow here, tracking refs first."""
         kinds = ("workflows",) if kind == "workflows" else ("archive", "threads")
-        found = [side.find(each, name) for side in (self.seen, self.here) for each in kinds]
+        found = [side.find(each, name) for side in self._whole for each in kinds]
         return [oid for oid in found if oid is not None]
 
     def had(self) -> set[Oid]:
         """Return the commits that are here with their history."""
-        return {oid for side in (self.here, self.seen) for _kind, _name, oid in side.rows()}
+        return {oid for side in self._whole for _kind, _name, oid in side.rows()}
 
     def drop_refused(self, incoming: Incoming) -> Judged:
         """Drop the refs whose objects did not all arrive, or do not pass the checks."""

@@ -4,6 +4,7 @@ Each ref is changed only from the value that the remote reported; what the remot
 store does not know is left alone.
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -32,6 +33,7 @@ from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
 from uwf_git.store.git.hook_files import RefUpdate
+from uwf_git.store.locks import RefLocked
 from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
@@ -70,6 +72,9 @@ _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference alrea
 
 _ATOMIC_FAILED = "atomic transaction failed"
 
+# What git prints beside such a reason if it could not even take the lock of the ref.
+_NOT_LOCKED = re.compile(r"Unable to create '(.+\.lock)': (.+)")
+
 
 class Pushed(NamedTuple):
     remote: Remote
@@ -106,6 +111,9 @@ class Pushed(NamedTuple):
             )
         if self.refused:
             refusal = self.refused[0]
+            lock = _find_untaken_lock(refusal)
+            if lock is not None and lock[2].startswith("File exists"):
+                return RefLocked(lock[1], remote=remote)
             refs = [each.unit.name for each in self.refused]
             output = refusal.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
             return Refused(
@@ -378,7 +386,13 @@ def _is_race(result: UnitResult) -> bool:
     reason = result.reason or ""
     # The reason of a failed atomic push does not say why; the output does.
     why = f"{reason} {result.output}" if _ATOMIC_FAILED in reason else reason
-    return any(words in why for words in _RACES)
+    return any(words in why for words in _RACES) and _find_untaken_lock(result) is None
+
+
+def _find_untaken_lock(result: UnitResult) -> re.Match[str] | None:
+    refs = [change.ref for change in result.unit.changes]
+    lines = result.output.splitlines()
+    return _NOT_LOCKED.search("\n".join(x for x in lines if any(f"'{ref}'" in x for ref in refs)))
 
 
 def _find_begun(unit: PushUnit) -> Oid | None:

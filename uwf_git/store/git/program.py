@@ -110,7 +110,7 @@ def run_listener(
         with _starting(argv[0]):
             process = subprocess.Popen(
                 argv,
-                env=dict(environ),
+                env=without_local_variables(environ, keep_settings=True),
                 cwd=cwd,
                 stdin=stdin,
                 stdout=stdout,
@@ -318,6 +318,8 @@ _OURS = """\
 	safecrlf = false
 	untrackedCache = false
 	quotePath = true
+[i18n]
+	commitEncoding = UTF-8
 [log]
 	showSignature = false
 [submodule]

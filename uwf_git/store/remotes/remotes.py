@@ -284,7 +284,7 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
             remote=name[:60],
             known=list(remotes),
         )
-    added = {each: remote for each, remote in remotes.items() if _is_added(config, remote)}
+    added = {each: remote for each, remote in remotes.items() if _is_added(config, each)}
     candidates = added or remotes
     if len(candidates) == 1:
         return next(iter(candidates.values()))
@@ -301,9 +301,9 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     )
 
 
-def _is_added(config: GitConfig, remote: Remote) -> bool:
-    fetched = config.get_all(f"remote.{remote.name}.fetch")
-    return any(f":{remote.tracking}" in refspec for refspec in fetched)
+def _is_added(config: GitConfig, name: str) -> bool:
+    # `git remote rename` leaves the old name in these.
+    return any(f":{TRACKING}" in refspec for refspec in config.get_all(f"remote.{name}.fetch"))
 
 
 def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> RemoteUrl:

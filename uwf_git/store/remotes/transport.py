@@ -474,7 +474,7 @@ def _open_client(
     open_client = get_transport_and_path_from_url if is_url else get_transport_and_path
     client, path = open_client(
         access.url.text,
-        config=_dulwich_config(access.config),
+        config=_dulwich_config(access),
         operation=operation,
         username=credential.username if credential else None,
         password=credential.password if credential else None,
@@ -486,10 +486,10 @@ def _open_client(
     return client, unquote(path) if is_url and access.url.kind != "http" else path
 
 
-def _dulwich_config(config: GitConfig) -> ConfigDict:
+def _dulwich_config(access: Access) -> ConfigDict:
     """Return the git settings as dulwich takes them (it reads `http.*`, `core.gitProxy`)."""
     made = ConfigDict()
-    for setting, values in config.values.items():
+    for setting, values in access.config.values.items():
         section, _dot, name = setting.rpartition(".")
         base, dot, subsection = section.partition(".")
         # URLs are rewritten already.
@@ -497,6 +497,12 @@ def _dulwich_config(config: GitConfig) -> ConfigDict:
             place = (base.encode(), _raw(subsection)) if dot else (base.encode(),)
             for value in values:
                 made.add(place, name.encode(), _raw(value))
+    # git's variables win over settings for any URL.
+    here = (b"http", _raw(access.url.shown))
+    if authorities := access.environ.get("GIT_SSL_CAINFO"):
+        made.add(here, b"sslCAInfo", _raw(authorities))
+    if "GIT_SSL_NO_VERIFY" in access.environ:
+        made.add(here, b"sslVerify", b"false")
     return made
 
 
@@ -626,8 +632,9 @@ def unauthorized(url: RemoteUrl, *, told: bool) -> RemoteFailed:
     return RemoteFailed(
         url,
         problem,
-        hint="store them in git's credential helper (`git credential approve`); without one uwf "
-        "prompts on a terminal, unless GIT_TERMINAL_PROMPT=0",
+        hint="store them in your own credential helper (`git config --global credential.helper`, "
+        "then `git credential approve`): a store's own and ~/.netrc do not count; without a "
+        "helper uwf prompts on a terminal, unless GIT_TERMINAL_PROMPT=0",
     )
 
 
