@@ -27,7 +27,7 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
-from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, resolve_or_begin
 from uwf_git.commands.turn.choose_agent import check_roles
 from uwf_git.commands.turn.flow import LimitReached, RetryRules, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
@@ -91,6 +91,9 @@ class DriveRequest(NamedTuple):
     may_do_nothing: bool = False
     """Return also why not even one step can be taken; if False, that is an error."""
 
+    may_have_ended: bool = False
+    """Return its end, of which others do not know yet; if False, that is an error."""
+
 
 class Driven(NamedTuple):
     last: ThreadResult
@@ -141,7 +144,10 @@ def hold_drive(
     store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
 ) -> Iterator["Drive"]:
     """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
-    head, snapshot = read_active(store, request.step.thread)
+    head = resolve_or_begin(store, request.step.thread)
+    snapshot = read_snapshot(store, head.commit)
+    if head.archived and not request.may_have_ended:
+        raise ThreadNotActive(snapshot)
     choice = request.step.choice
     roles = check_roles(snapshot, request.until, choice.agents)
     choice = choice._replace(others=roles, is_for_drive=True)
@@ -414,7 +420,7 @@ class _Stop(NamedTuple):
     thread: ThreadId
     stopped: str
 
-    error: UwfError | None = None
+    error: UwfError | OSError | None = None
 
 
 class _BranchDrive:
@@ -462,12 +468,12 @@ class _BranchDrive:
                 while self._pending:
                     for future in wait_for_one(self._pending):
                         self._after(self._pending.pop(future), future)
-            except BaseException:
+            except BaseException as reason:
                 self._is_closing.set()
                 self._cancelled.set()
                 self._pool.shutdown(wait=True, cancel_futures=True)
                 # An agent that was interrupted has more to say.
-                for future in self._pending:
+                for future in self._pending if isinstance(reason, KeyboardInterrupt) else ():
                     error = None if future.cancelled() else future.exception()
                     if isinstance(error, TurnInterrupted):
                         raise error from None
@@ -489,19 +495,23 @@ class _BranchDrive:
         if head is None or head.archived:
             # It was ended while it waited for its turn.
             return "killed"
-        with cancellable(self._cancelled):
-            try:
+        try:
+            with cancellable(self._cancelled):
                 self._driven[thread] = driven = self._drive_alone(thread)
-            except CancelledError:
-                return "max-steps"
-            if driven.stopped == "failed":
-                is_given_up = self._is_given_up(thread)
-                if driven.failure is not None:
-                    driven.failure.is_given_up = is_given_up
-                    with self._one_at_a_time:
-                        self._drive.watcher.on_branch_failed(driven.failure)
-                if is_given_up:
-                    return "killed"
+                if driven.stopped == "failed":
+                    is_given_up = self._is_given_up(thread)
+                    if driven.failure is not None:
+                        driven.failure.is_given_up = is_given_up
+                        with self._one_at_a_time:
+                            self._drive.watcher.on_branch_failed(driven.failure)
+                    if is_given_up:
+                        return "killed"
+        except CancelledError:
+            return "max-steps"
+        except OSError:
+            # As of a full disk, which would meet the next ones as well.
+            self._is_closing.set()
+            raise
         is_lost = driven.stopped == "failed" and not self._is_race(thread)
         if is_lost or driven.stopped in {"until", "limit"}:
             # Before the pool takes the next thread: what is under way finishes its step.
@@ -547,12 +557,17 @@ class _BranchDrive:
         return self._has_ended(thread)
 
     def _after(self, thread: ThreadId, future: Future[str]) -> None:
-        """Decide what follows when *thread* has stopped."""
+        """Decide what follows when *thread* has stopped; the work of other branches goes on."""
+        at = thread
         try:
             stopped = future.result()
-        except UwfError as error:
-            self._stops.append(_Stop(thread, "refused", error))
-            return
+            # What it does not let join or go on concerns the thread around the branches.
+            at = self._drive.thread
+            self._decide(thread, stopped)
+        except (UwfError, OSError) as error:
+            self._stops.append(_Stop(at, "refused", error))
+
+    def _decide(self, thread: ThreadId, stopped: str) -> None:
         if stopped == "split":
             self._settle(thread)
             self._go_on_with(thread)
@@ -579,7 +594,7 @@ class _BranchDrive:
         except ThreadBusy:
             # Another process joins them.
             return
-        except UwfError as error:
+        except (UwfError, OSError) as error:
             self._stops.append(_Stop(trunk, "refused", error))
             return
         if joined is not None:
@@ -638,6 +653,8 @@ class _BranchDrive:
             found = next((each for each in stops if each.stopped == stopped), None)
             if found is None:
                 continue
+            if isinstance(found.error, OSError):
+                raise found.error
             error = found.error or self._driven[found.thread].failure
             if error is not None and error.hint is not None:
                 # Other branches may have failed as well.

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,8 +12,9 @@ from commands.step.test_ending import edits, files_of, fresh, user_state
 from commands.worktree.project import begin_project, begin_split, children, commit_all
 from commands.world import Git, World, read_thread, says
 from conftest import Draws
-from refusing import refuses
+from refusing import raising, refuses
 
+from uwf_git.commands.after import warn_of_files
 from uwf_git.commands.control import files
 from uwf_git.commands.control.files import (
     find_files,
@@ -26,12 +28,14 @@ from uwf_git.commands.control.files import (
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest
+from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import open_store
+from uwf_git.store.threads.history import Snapshot
 from uwf_git.store.threads.local_files import (
     files_heads,
     find_workdir,
@@ -205,6 +209,51 @@ def test_a_fork_without_files_shows_the_steps_that_it_shares(
     assert changed(world, fork) == ["more +1 -0", "new +1 -0", "notes +0 -1"]
     restore_files(world.store, world.caller, fork, "1")
     assert (world.place / "new").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("makes", [True, False])
+def test_a_step_that_was_not_recorded_is_refused_until_a_turn_is_recorded(
+    world: World, thread: ThreadId, tmp_path: Path, *, makes: bool
+) -> None:
+    world.configure("uwf.recordFiles", "false")
+    texts = iter(("four\n", "five\n") if makes else ("two\n", "two\n"))
+    for _ in range(2):
+        world.step(thread, edits(lambda place: (place / "new").write_text(next(texts))))
+    now, commit = read_all(world.place), world.tip(thread)
+
+    def fork(step: str) -> None:
+        into, request = str(tmp_path / "fork"), ForkRequest(thread, step)
+        fork_with_files(world.store, world.caller, request, thread=world.new_id(), into=into)
+
+    for step in ("4", "5"):
+        with refuses("no-files", match=f"those of step {step} were not recorded"):
+            changed(world, thread, step)
+        with refuses("no-files", match="were not recorded"):
+            fork(step)
+    with refuses("no-files", match="were not recorded"):
+        poke_with_files(world.store, world.caller, thread)
+    assert (read_all(world.place), world.tip(thread)) == (now, commit)
+
+    world.configure("uwf.recordFiles", "true")
+    world.step(thread, says({"ok": False}))
+    assert changed(world, thread, "6") == changed(world, thread, "3") == []
+    restore_files(world.store, world.caller, thread, "3")
+    assert read_all(world.place)["new"] == "two\n"
+    restore_files(world.store, world.caller, thread, "6")
+    assert read_all(world.place) == now
+    with refuses("no-files", match="were not recorded"):
+        restore_files(world.store, world.caller, thread, "5")
+
+
+def test_a_project_that_is_renamed_under_a_step_warns_and_hides_no_change(
+    world: World, thread: ThreadId, tmp_path: Path
+) -> None:
+    (world.place / "more").touch()
+    world.step(thread, edits(lambda place: place.rename(tmp_path / "renamed")))
+    (tmp_path / "renamed").rename(world.place)
+    assert "in no git repository any more" in warn_of_files(world.store)[0]
+    with refuses("no-files", match="were not recorded"):
+        restore_files(world.store, world.caller, thread, "4")
 
 
 def test_the_work_directory_outlives_a_restore(world: World, fresh: ThreadId) -> None:
@@ -399,8 +448,9 @@ def test_each_work_tree_of_then_is_its_own(
     assert git("rev-parse", "HEAD", cwd=first) == head
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
 def test_half_a_restore_says_so_and_how_to_undo_it(
-    world: World, git: Git, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch, *, is_recorded: bool
 ) -> None:
     run = RepositoryGit.run_guarded
 
@@ -410,11 +460,55 @@ def test_half_a_restore_says_so_and_how_to_undo_it(
 
     with monkeypatch.context() as patched:
         patched.setattr(RepositoryGit, "run_guarded", half)
+        if not is_recorded:
+            refuse = raising(ProgramFailed("git", "is ill"))
+            patched.setattr("uwf_git.commands.worktree.chain.commit_tree", refuse)
         with refuses("restored-in-part") as caught:
             restore_files(world.store, world.caller, thread, "1")
     assert RepositoryGit.run_guarded is run
     restore_files(world.store, world.caller, thread, str(caught.value.facts["undo"]))
     assert (world.place / "new").read_text() == "two\n"
+
+
+def test_a_restore_that_cannot_be_recorded_is_done_and_warns(
+    world: World, thread: ThreadId
+) -> None:
+    lock = world.place / ".git" / "refs" / "uwf" / "work" / f"{thread}.lock"
+    lock.touch()
+    restored = restore_files(world.store, world.caller, thread, "1")
+    assert (world.place / "new").read_text() == "one\n"
+    assert f"{lock} is held by another git process" in warn_of_files(world.store)[0]
+    with refuses("program-failed", match="is held by") as caught:
+        restore_files(world.store, world.caller, thread, restored.before)
+    assert "leftover" in str(caught.value.hint)
+    lock.unlink()
+    world.step(thread, edits(lambda place: (place / "new").write_text("four\n")))
+    assert changed(world, thread, "4") == ["new +1 -1"]
+    restore_files(world.store, world.caller, thread, restored.before)
+    assert (world.place / "new").read_text() == "two\n"
+
+
+@pytest.mark.parametrize("can_undo", [True, False])
+def test_a_poke_that_a_full_disk_ends_gives_the_files_back_or_says_how(
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch, *, can_undo: bool
+) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+    lock = world.place / ".git" / "refs" / "uwf" / "work" / f"{thread}.lock"
+
+    def poke(*asked: Any, restore: Callable[[Snapshot], None], **_more: Any) -> None:
+        if not can_undo:
+            lock.touch()
+        restore(world.snapshot(thread))
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr(files, "poke_thread", poke)
+    with pytest.raises((OSError, Conflict), match="no space") as caught:
+        poke_with_files(world.store, world.caller, thread)
+    lock.unlink(missing_ok=True)
+    if isinstance(caught.value, Conflict):
+        restore_files(world.store, world.caller, thread, str(caught.value.facts["undo"]))
+    assert isinstance(caught.value, OSError) == can_undo
+    assert (world.place / "new").read_text() == "three\n"
 
 
 def test_a_fork_trusts_no_filter_that_an_agent_planted(
@@ -477,6 +571,18 @@ def test_a_poke_that_a_pause_forestalls_gives_the_files_back(
 
     with refuses("wrong-status", match="is paused"):
         poke_with_files(world.store, world.caller._replace(now_ms=pause_late), thread)
+    assert (world.place / "new").read_text() == "three\n"
+
+
+def test_a_poke_whose_step_would_be_refused_leaves_the_files(
+    world: World, thread: ThreadId
+) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("three\n")))
+    world.amend(thread, limits={"maxSteps": 3})
+
+    with refuses("limit-reached"):
+        poke_with_files(world.store, world.caller, thread, retake=Retake())
+
     assert (world.place / "new").read_text() == "three\n"
 
 

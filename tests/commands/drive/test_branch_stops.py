@@ -1,10 +1,13 @@
 """What ends the drive of several branches; test_flows.py has the drives that go well."""
 
+import errno
+import os
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +18,9 @@ from commands.world import World, replied
 
 from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 PAIR = """\
@@ -51,6 +56,38 @@ def test_what_interrupts_one_branch_ends_the_agents_of_the_others(world: World) 
     with pytest.raises(KeyboardInterrupt):
         drive(world, world.begun(PAIR), play, jobs=2)
     assert ended == ["second"]
+
+
+def step_all(world: World, thread: ThreadId, play: Player) -> None:
+    step_thread(world.store, world.caller, StepRequest(thread, play, jobs=2))
+
+
+@pytest.mark.parametrize(("run", "count"), [(partial(drive, jobs=2), 2), (step_all, 3)])
+def test_a_full_disk_in_one_branch_ends_no_agent_of_another(
+    world: World, run: Callable[[World, ThreadId, Player], Any], count: int
+) -> None:
+    both = threading.Barrier(2)
+    begun: list[ThreadId] = []
+
+    def play(turn: Turn) -> Played:
+        begun.append(turn.thread)
+        if turn.thread in begun[:2]:
+            both.wait(10)
+        if turn.thread == begun[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        # Whoever stops this one has a moment for it.
+        for _ in range(20):
+            check_cancelled()
+            time.sleep(0.01)
+        return replied({})
+
+    thread = world.begun(PAIR + "    - {type: agent, agentId: third}\n")
+    world.step(thread)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        run(world, thread, play)
+    # A drive begins no third one.
+    assert len(begun) == count
+    assert world.events(begun[1]) == ["start", "step"]
 
 
 def test_a_drive_that_finds_nothing_to_do_sleeps_before_it_looks_again(world: World) -> None:

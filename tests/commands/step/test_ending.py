@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from commands.worktree.project import begin_project, begin_split, commit_all, writer
 from commands.world import Git, World, replied
+from refusing import refuses
 
 from uwf_git.commands.admin import gc_store
 from uwf_git.commands.after import warn_of_files
@@ -196,6 +197,18 @@ def edits(edit: Edit, *, fails: bool = False) -> Player:
         return replied({"text": "x", "ok": False})
 
     return play
+
+
+def test_a_store_that_is_renamed_under_a_step_is_made_by_half_by_nobody(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    place, moved = Path(world.store.path), tmp_path / "moved"
+    with refuses("store-failed", match="is gone; writer of thread"):
+        world.step(thread, edits(lambda _place: place.rename(moved)))
+    assert not place.exists()
+    assert list((moved / "uwf" / "run" / thread).iterdir())
 
 
 @pytest.fixture

@@ -26,9 +26,10 @@ from uwf_git.commands.start import (
     find_point,
     fork_thread,
 )
-from uwf_git.commands.step.ending import judge_by
+from uwf_git.commands.step.ending import judge_by, warned
+from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.commands.worktree.chain import Chain, find_chain, find_settings, read_heads
+from uwf_git.commands.worktree.chain import UNKNOWN, Chain, find_chain, find_settings, read_heads
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
@@ -121,7 +122,7 @@ def _find_range(
     if not ranges:
         raise _no_files(
             head.thread,
-            "no step of it changed a file since they are recorded",
+            "no step of it is recorded to have changed a file",
             f"`uwf thread show {head.thread} --full` has its steps",
         )
     known = None
@@ -151,12 +152,14 @@ def _find_range(
 
 def _find_unchanged(store: Store, chain: Chain, commits: list[Snapshot], place: int) -> str:
     """Return the files as they were at *place*, where no turn ended that changed one."""
-    known: dict[tuple[str, str], str] = {}
-    for name in {each.record.thread for each in commits}:
-        noted = read_heads(files_heads(store, name))
-        known |= {(name, after): head for after, head in noted.items()}
-    # What a turn made comes after the HEAD that it began with.
-    known |= {(each.thread, each.after): each.commit for each in reversed(chain.read_log())}
+    noted = {
+        (name, after): head
+        for name in {each.record.thread for each in commits}
+        for after, head in read_heads(files_heads(store, name))
+    }
+    # What a turn made comes after the HEAD that it began with; that it was not recorded, last.
+    known = noted | {(each.thread, each.after): each.commit for each in reversed(chain.read_log())}
+    known |= {turn: head for turn, head in noted.items() if head == UNKNOWN}
     # A pause leaves a turn under way, which made its files later.
     place = next(n for n in count(place) if commits[n].record.event not in CONTROLS)
     turns = [(at.record.thread, before.commit.oid) for at, before in pairwise(commits[place:])]
@@ -167,6 +170,14 @@ def _find_unchanged(store: Store, chain: Chain, commits: list[Snapshot], place: 
         turn = commits[begun].record.thread, commits[place].commit.oid
         before = (commits[begun].record.files or "").split("..")[0]
         commit = before if chain.reaches(before) else known.get(turn)
+    if commit == UNKNOWN:
+        record = commits[place].record
+        raise _no_files(
+            record.thread,
+            f"those of step {record.depth} were not recorded",
+            f"`uwf thread files {record.thread}` has what was; without --files, a poke or a fork "
+            "leaves the files as they are",
+        )
     if commit is None or find_commit(chain.git, commit) is None:
         first = next(each for each in reversed(commits) if each.record.files)
         thread = commits[0].record.thread
@@ -305,7 +316,7 @@ def _check_place(store: Store, tip: Snapshot, chain: Chain, ref: str) -> None:
 
 
 def poke_with_files(
-    store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
+    store: Store, caller: Caller, text: str, *, hint: str = "", retake: Retake | None = None
 ) -> tuple[ThreadResult, FilesAt]:
     """Take the newest step back, and what it did to the files; refuse both or neither."""
     restored: list[FilesAt] = []
@@ -316,11 +327,15 @@ def poke_with_files(
             restored.append(_restore(store, caller, tip, step, is_before=True))
 
     try:
-        poked = poke_thread(store, caller, text, hint=hint, agents=agents, restore=restore)
-    except UwfError:
-        # The thread was steered just then, as by a pause.
+        poked = poke_thread(store, caller, text, hint=hint, retake=retake, restore=restore)
+    except (UwfError, OSError) as error:
+        # The thread was steered just then, as by a pause, or the disk is full.
         for done in restored:
-            restore_files(store, caller, done.thread, done.before)
+            try:
+                restore_files(store, caller, done.thread, done.before)
+            except (UwfError, OSError):
+                problem = f"restored, but the step was not taken back: {error}"
+                raise _restored_in_part(done.chain, done.before, problem) from error
         raise
     return poked, restored[0]
 
@@ -407,21 +422,19 @@ def _bring(
     try:
         chain.git.run_guarded("read-tree", *words, undo, target)
     except ProgramFailed as error:
-        if record("after a restore that failed") == undo:
+        now = None
+        with warned(store, thread, after):
+            now = record("after a restore that failed")
+        if now == undo:
             raise _not_restored(chain, undo, error.message) from error
-        again = f"uwf thread restore {chain.thread} {undo}"
-        raise Conflict(
-            f"the files of thread {chain.thread} were restored only in part: {error.message}",
-            code="restored-in-part",
-            hint=f"mend that and restore again; `{again}` brings back what was there before",
-            thread=chain.thread,
-            path=chain.worktree,
-            undo=undo,
-        ) from error
+        problem = f"restored only in part: {error.message}"
+        raise _restored_in_part(chain, undo, problem) from error
     with suppress(OSError):
         # git removes a folder that has become empty, and the agents run in this one.
         os.makedirs(os.path.join(chain.worktree, chain.inner), exist_ok=True)
-    brought = record(f"restored the {told}")
+    brought = target
+    with warned(store, thread, after):
+        brought = record(f"restored the {told}")
     unlike = chain.git.ask("diff-tree", "-r", "--name-only", "-z", target, brought).split("\0")
     left = [f"{visible_line(each)}: git left it as it is" for each in unlike if each]
     _, there = chain.read_tips(source)
@@ -468,6 +481,18 @@ def _not_restored(chain: Chain, undo: str, problem: str) -> Conflict:
         f"`git -C {shlex.quote(chain.worktree)} show {undo}`",
         thread=chain.thread,
         path=chain.worktree,
+    )
+
+
+def _restored_in_part(chain: Chain, undo: str, problem: str) -> Conflict:
+    return Conflict(
+        f"the files of thread {chain.thread} were {problem}",
+        code="restored-in-part",
+        hint=f"mend that and try again; `uwf thread restore {chain.thread} {undo}` brings back "
+        "what was there before",
+        thread=chain.thread,
+        path=chain.worktree,
+        undo=undo,
     )
 
 

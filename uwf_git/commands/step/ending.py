@@ -48,17 +48,25 @@ from uwf_git.commands.turn.turn import (
     check_reply,
     read_input_files,
 )
-from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain
+from uwf_git.commands.worktree.chain import (
+    RECORD_FILES,
+    UNKNOWN,
+    Chain,
+    HasKey,
+    find_chain,
+    note_files,
+)
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.commands.worktree.worktrees import keep_work, remove_ended, sweep_worktrees
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
-from uwf_git.errors import Conflict, UwfError, name_some
+from uwf_git.errors import Conflict, StoreFailed, UwfError, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node
+from uwf_git.model.text import visible_line
 from uwf_git.model.thread import ThreadState
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, archive_head
@@ -75,6 +83,7 @@ from uwf_git.store.threads.history import (
 from uwf_git.store.threads.local_files import (
     SLOW_TO_RECORD,
     UNRECORDED,
+    files_heads,
     find_kill_request,
     find_workdir,
     forget_kill_request,
@@ -146,7 +155,7 @@ _SLOW_S = 1.0
 
 def record_before(turn: Turn) -> None:
     """Record the files before *turn*, and note their commit beside its run."""
-    with _warned(turn):
+    with warned(turn.store, turn.thread, turn.started_after):
         chain = _find_chain(turn)
         if chain is not None:
             turn.run_dir.write("before", _record(turn, chain, "before"))
@@ -157,7 +166,7 @@ def record_before_wait(
 ) -> None:
     """Record the files before the turn of a person, unless it is known how they were left."""
     turn = person_turn(store, caller, snapshot, following, agent, snapshot.turn_start)
-    with _warned(turn):
+    with warned(store, turn.thread, turn.started_after):
         chain = _find_chain(turn)
         if chain is not None and chain.find_begun() is None:
             _record(turn, chain, "before")
@@ -179,8 +188,8 @@ def find_range(turn: Turn, before: str | None) -> str | None:
     knows how the files were.
     """
     after = None
-    with _warned(turn):
-        chain = _find_chain(turn)
+    with warned(turn.store, turn.thread, turn.started_after):
+        chain = _find_chain(turn, has_begun=before is not None)
         if chain is not None:
             before = before or chain.find_begun()
             after = _record(turn, chain, "after", since=before)
@@ -205,11 +214,17 @@ def _read_work_s() -> float:
     return sum(os.times()[:4])
 
 
-def _find_chain(turn: Turn) -> Chain | None:
-    """Return where the files of *turn* are recorded; None if they are not."""
-    if not turn.store.config.get_flag(RECORD_FILES, default=True):
-        return None
-    return find_chain(turn.store, turn.thread, turn.environ)
+def _find_chain(turn: Turn, *, has_begun: bool = False) -> Chain | None:
+    """Return where the files of *turn* are recorded; None if they are not, which is noted."""
+    store, thread = turn.store, turn.thread
+    is_on = store.config.get_flag(RECORD_FILES, default=True)
+    chain = find_chain(store, thread, turn.environ) if is_on else None
+    place = None if chain is not None else find_workdir(store, thread)
+    if place is not None and is_on and has_begun:
+        raise StoreFailed(f"the work directory {place} is in no git repository any more")
+    if place is not None and is_in_repository(place):
+        note_files(files_heads(store, thread), turn.started_after, UNKNOWN)
+    return chain
 
 
 def judge_by(secrets: Secrets) -> HasKey:
@@ -219,15 +234,15 @@ def judge_by(secrets: Secrets) -> HasKey:
 
 
 @contextmanager
-def _warned(turn: Turn) -> Iterator[None]:
-    """Let no failure of recording fail the turn; note the first of a thread for a warning."""
+def warned(store: Store, thread: ThreadId, after: str) -> Iterator[None]:
+    """Let no failure of recording fail the turn after *after*; note it, the first for a warning."""
     try:
         yield
     except (UwfError, OSError, ValueError) as error:
-        debug("F8MT4QXK", "files not recorded", thread=turn.thread, error=str(error))
+        debug("F8MT4QXK", "files not recorded", thread=thread, error=str(error))
         with suppress(OSError):
-            reason = str(error).encode(errors="replace")
-            note_once(turn.store, UNRECORDED, turn.thread, reason)
+            note_files(files_heads(store, thread), after, UNKNOWN)
+            note_once(store, UNRECORDED, thread, str(error).encode(errors="replace"))
 
 
 # End a thread: its last commit, then its move to the archive, then its local files.
@@ -290,7 +305,7 @@ def refuse_inputs(turn: Turn) -> Played | None:
     files = read_input_files(
         turn.snapshot, turn.present, turn.place, turn.asked, workdir=turn.workdir
     )
-    bad = [f"{each.path} {each.problem}" for each in files if each.problem is not None]
+    bad = [f"{visible_line(each.path)} {each.problem}" for each in files if each.problem]
     if not bad:
         return None
     return Played(
@@ -312,22 +327,38 @@ def play_turn(turn: Turn, play: Player) -> Played:
 
 def play_recorded(turn: Turn, play: Player) -> Played:
     """Play *turn* as ``play_turn``, and record the files of its project before and after it."""
-    if is_in_repository(turn.workdir):
-        record_before(turn)
+    if not is_in_repository(turn.workdir):
+        return play_turn(turn, play)
+    record_before(turn)
     return with_files(turn, play_turn(turn, play))
 
 
 def with_files(turn: Turn, played: Played) -> Played:
     """Return *played* with the commits of the files, if they were recorded before the turn."""
-    before = turn.run_dir.read("before") if is_in_repository(turn.workdir) else ""
-    if not before:
-        return played
-    return played._replace(files=find_range(turn, before))
+    before = turn.run_dir.read("before")
+    return played._replace(files=find_range(turn, before)) if before else played
 
 
 def answer_turn(turn: Turn, play: Player) -> Played:
     """Play *turn* by *play*, and check the meta; the checks of its role do not run."""
-    return check_reply(turn, play(turn))
+    played = play(turn)
+    _check_store(turn)
+    return check_reply(turn, played)
+
+
+def _check_store(turn: Turn) -> None:
+    """Check that the store is still there: what follows would make folders where it was."""
+    if os.path.lexists(os.path.join(turn.store.path, "HEAD")):
+        return
+    run = os.path.relpath(turn.run_dir.path, turn.store.path)
+    raise StoreFailed(
+        f"the store {turn.store.path} is gone; {turn.role} of thread {turn.thread} has ended, and "
+        "is not recorded",
+        hint=f"where the store is now, the agent's output is in {run}/stdout, and the next step "
+        "there records that",
+        thread=turn.thread,
+        path=turn.store.path,
+    )
 
 
 def without_checks(turn: Turn, played: Played) -> Played:

@@ -45,6 +45,9 @@ from uwf_git.store.threads.local_files import (
 )
 from uwf_git.surroundings import is_in_repository
 
+UNKNOWN = "-"
+"""In place of a commit: the files were not recorded."""
+
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"
 DEFAULT_MAX_BYTES = 1024**3
@@ -152,10 +155,10 @@ class Chain:
         if tip is None:
             is_same = at is not None and at.tree == tree and not left_out
             if head is not None and is_same and since in {None, head}:
-                self._note_head(after, head)
+                note_files(self._heads, after, head)
                 return head
         elif (tip.tree, tip.head, known) == (tree, head, left_out):
-            return tip.commit
+            return self._end_gap(after, tip.commit)
         told = "".join(f"{LEFT_OUT}{each}\n" for each in left_out)
         trailers = f"Uwf-Thread: {self.thread}\nUwf-After: {after}\n"
         trailers += "" if head is None else f"{_HEAD}{head}\n"
@@ -163,7 +166,7 @@ class Chain:
         # What agents committed is kept too.
         moved = head if head is not None and (tip is None or tip.head != head) else None
         parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
-        commit = commit_tree(self.git, tree, tuple(parents), message)
+        commit = self._end_gap(after, commit_tree(self.git, tree, tuple(parents), message))
         if not os.path.exists(self._size):
             # By it one knows that the thread has files, which may be empty or gone.
             replace_file(self._size, b"0", durable=False)
@@ -180,21 +183,21 @@ class Chain:
         return bool(self.git.run("for-each-ref", f"--contains={commit}", *self.refs).stdout)
 
     def find_begun(self) -> str | None:
-        """Return the commit of the files as they were recorded last."""
+        """Return the commit of the files as the last turn left them; None if nobody knows."""
+        noted = self._find_noted()
+        if noted == UNKNOWN:
+            return None
         _, tip = self.read_tips()
-        if tip is not None:
-            return tip.commit
-        noted = [*read_heads(self._heads).values()]
-        return find_commit(self.git, noted[-1] if noted else None)
+        return find_commit(self.git, noted) if tip is None else tip.commit
 
-    def _note_head(self, after: str, head: str) -> None:
-        """Note that the files of the turn after *after* were as *head*, before the chain begins."""
-        noted = read_heads(self._heads)
-        if [*noted.values()][-1:] != [head]:
-            noted[after] = head
-            told = "".join(f"{turn} {each}\n" for turn, each in noted.items())
-            os.makedirs(os.path.dirname(self._heads), exist_ok=True)
-            replace_file(self._heads, told.encode(), durable=False)
+    def _end_gap(self, after: str, commit: str) -> str:
+        """Note *commit* of the turn after *after* if the one before was not recorded; return it."""
+        if self._find_noted() == UNKNOWN:
+            note_files(self._heads, after, commit)
+        return commit
+
+    def _find_noted(self) -> str | None:
+        return next((known for _, known in reversed(read_heads(self._heads))), None)
 
     def surrounds(self, path: str) -> bool:
         return f"{os.path.realpath(path)}{os.sep}".startswith(self.worktree + os.sep)
@@ -473,11 +476,24 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
     return dict(found)
 
 
-def read_heads(path: str) -> dict[str, str]:
-    """Return the commits of HEAD that stood for the files, by the commits before the turns."""
+def read_heads(path: str) -> list[tuple[str, str]]:
+    """Return what ``note_files`` noted: the commits before turns, and those of their files."""
     text = read_if_there(path).decode(errors="replace")
     rows = (line.partition(" ") for line in text.split("\n"))
-    return {after: head for after, _, head in rows if is_oid(head)}
+    return [(after, known) for after, _, known in rows if is_oid(known) or known == UNKNOWN]
+
+
+def note_files(path: str, after: str, known: str) -> None:
+    """Note of the turn after *after* what no commit of the chain tells, unless it was so before.
+
+    *known* is the commit of its files (HEAD, before the chain begins), or ``UNKNOWN``: they were
+    not recorded, and those of later turns neither, until one is noted again.
+    """
+    rows = read_heads(path)
+    if not rows or rows[-1][1] != known:
+        told = "".join(f"{turn} {each}\n" for turn, each in [*rows, (after, known)])
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, told.encode(), durable=False)
 
 
 def read_most(config: GitConfig) -> int:

@@ -28,6 +28,7 @@ from uwf_git.store.git.program import (
     run_fenced,
     share_sparseness,
 )
+from uwf_git.store.locks import RefLocked
 
 # The user's repository, as git itself sees it: its state, a new worktree, a tree out of a worktree.
 #
@@ -35,6 +36,7 @@ from uwf_git.store.git.program import (
 
 _NAME, _ADDRESS, _ROLES = "uwf", "uwf@uwf", ("AUTHOR", "COMMITTER")
 _SHOWN = 3
+_LOCK = re.compile(r"'([^'\n]+\.lock)': File exists")
 
 
 def _not_isolated(path: str, problem: str) -> Refused:
@@ -60,7 +62,7 @@ class Git(NamedTuple):
         """Run git, and return what it printed, without the last newline."""
         ran = self.run(*words, given=given)
         if ran.status:
-            raise ProgramFailed("git", f"{words[0]} failed: {ran.last_line}")
+            raise _failed(words[0], ran)
         return os.fsdecode(ran.stdout).removesuffix("\n")
 
     def run_guarded(self, *words: str) -> None:
@@ -73,8 +75,16 @@ class Git(NamedTuple):
             except OSError as error:
                 raise ProgramFailed("git", f"could not be started: {error.strerror}") from error
         if ran.exit_code:
-            told = Ran(ran.exit_code, ran.head + ran.tail, b"").last_line
-            raise ProgramFailed("git", f"{words[0]} failed: {told}")
+            raise _failed(words[0], Ran(ran.exit_code, ran.head + ran.tail, b""))
+
+
+def _failed(verb: str, ran: Ran) -> ProgramFailed:
+    # What git advises about a lock comes after the line that names it.
+    lock = _LOCK.search(os.fsdecode(ran.stderr or ran.stdout))
+    if lock is None:
+        return ProgramFailed("git", f"{verb} failed: {ran.last_line}")
+    held = RefLocked(os.path.realpath(lock[1]))
+    return ProgramFailed("git", f"{verb} failed: {held.message}", hint=held.hint)
 
 
 def git_of(

@@ -337,8 +337,8 @@ def forget_log(store: Store, thread: ThreadId) -> None:
     remove_file(log_path(store, thread))
 
 
-# What the chain of a thread's files needs here: git's index of it, how many bytes it has, and which
-# commits of HEAD stood for the files before it began.
+# What the chain of a thread's files needs here: git's index of it, how many bytes it has, which
+# commits of HEAD stood for the files before it began, and after which turns nobody knows them.
 
 FILES = "files"
 
