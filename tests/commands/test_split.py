@@ -1,11 +1,12 @@
 """Derived commits: made twice they are the same, and git finds nothing wrong with them."""
 
 import itertools
+import json
 
 import pytest
 from commands.flows import CountingObjects, copy_commit, plays, put, split_checks, split_files, tell
 from commands.step.test_record_turn import LOOP
-from commands.world import Git, World, replied
+from commands.world import Git, World, replied, says
 from refusing import refuses
 
 from uwf_git.commands.split import (
@@ -190,6 +191,13 @@ def test_branches_that_disagree_cannot_be_joined(world: World) -> None:
     assert Ended(world, agree, agree).plan().state["key"] == "same"
     with refuses("merge-conflict", match="the branches of both disagree about key"):
         Ended(world, differ, differ).plan()
+
+
+def test_branches_whose_joined_state_nobody_could_read_are_not_joined(world: World) -> None:
+    ended = Ended(world, says(json.loads("[" * 499 + "]" * 499)), agree)
+
+    with refuses("state-too-deep", match="the branches of both cannot be joined: .* 500 levels"):
+        ended.plan()
 
 
 # What splits a thread, and into which branches.

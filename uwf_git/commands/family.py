@@ -226,6 +226,13 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
     return tuple(counts)
 
 
+def count_visits_before(store: Store, snapshot: Snapshot) -> int:
+    """Count the visits that a branch has taken over from the thread that split."""
+    if "entry" not in snapshot.get_start().payload:
+        return 0
+    return sum(_find_split(store, snapshot).get_present().visits.values())
+
+
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
     trunk = read_trunk(store, snapshot)
     found = None if trunk is None else trunk.get_present().split

@@ -33,7 +33,7 @@ def test_file_is_registered_only_if_the_thread_can_go_on_in_it(uwf: Uwf) -> None
     again = uwf("thread", "amend", thread, "--workflow", uwf.file())
 
     assert (refused.status, again.status) == (1, 1)
-    assert "stands at writer, and workflow demo" in refused.err
+    assert "cannot stand at writer: workflow demo" in refused.err
     assert "has this workflow, these agents and limits already" in again.err
     (version,) = uwf.json("workflow", "history", "demo")
     amended = uwf.json("thread", "amend", thread, "--workflow", mended)
@@ -89,6 +89,15 @@ def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
 
     for option in (("--agent", "x"), ("--workdir", "/"), ("--trust",)):
         uwf("thread", "poke", thread, "--no-step", *option).refused(2, "--no-step takes none")
+
+    assert uwf.json("thread", "show", thread)["head"] == head
+
+
+def test_poke_that_is_refused_takes_nothing_back(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    head = uwf.json("thread", "step", thread)["head"]
+
+    uwf("thread", "poke", thread, "--workdir", "nowhere").refused(1, "nowhere is not there")
 
     assert uwf.json("thread", "show", thread)["head"] == head
 

@@ -1,3 +1,4 @@
+import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -83,12 +84,14 @@ def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
 
 def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> None:
     file = uwf.file('{"meta": {"ok": true}, "content": "a"}', name="a.json")
+    beside = uwf.file('{"ok": true, "content": "my reasons"}', name="b.json")
     for words, status, told in [
         ((), 2, "there is no answer; checker is asked for `ok` (required): true or false"),
         (("--content", "x"), 2, "a text and no fields"),
         (("--meta", GOOD, "--file", "-"), 2, "given twice, by --meta and by --file"),
         (("--meta", GOOD, "--content", "x", "--content-file", "-"), 2, "the text of the answer"),
         (("--file", file, "--content", "b"), 2, "by --content and by --file"),
+        (("--file", beside), 1, "content among its keys, which the role does not declare"),
         (("--meta", "{ok: true}"), 2, "--meta is not JSON"),
         (("--meta", "true"), 1, "meta: true is not of type 'object'"),
         (("--meta", '{"ok": 1}'), 1, "meta.ok: 1 is not of type 'boolean'"),
@@ -103,6 +106,12 @@ def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> Non
         ran = uwf("thread", "answer", thread, *words).refused(status, told)
         assert len(ran.err.splitlines()) == 2
         assert events(uwf, thread, git)[0] == "wait"
+
+
+def test_standard_input_is_read_for_one_option(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
+    ran = uwf("thread", "answer", waiting(uwf), "--meta", "-", "--content-file", "-")
+    ran.refused(2, "standard input is to be read twice")
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,20 @@ def test_a_fork_of_a_branch_says_that_the_limits_above_do_not_hold_for_it(uwf: U
     assert "limits" not in uwf("thread", "fork", thread).err
 
 
+def test_a_branch_tells_its_own_steps_alone(uwf: Uwf) -> None:
+    left, right = ("{type: agent, agentId: left}", "{type: agent, agentId: right}")
+    nodes = f"[{left}, {{type: parallel, nodes: [{left}, {right}]}}]"
+    thread = split(uwf, flow=f"name: later\nroot: {{type: sequential, nodes: {nodes}}}\n")
+    uwf.json("thread", "step", thread)
+    _store, (branch, _) = begun_branches(uwf, thread)
+
+    assert "\nsteps     0\n" in uwf("thread", "show", branch, "--format", "text").out
+    uwf.json("thread", "step", thread)
+    assert "\nsteps     1, 3 with its branches\n" in (
+        uwf("thread", "show", thread, "--format", "text").out
+    )
+
+
 def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
     """Begin the branches of a thread; return their store, and them."""
     store = open_store(str(uwf.session.repo), environ=uwf.session.environ)

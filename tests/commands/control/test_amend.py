@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.verify.test_amend import LONGER
-from commands.world import World, content_player, fails, read_thread, says
+from commands.world import DEMO, World, content_player, fails, read_thread, says
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -205,7 +205,7 @@ def test_position_has_to_be_there(world: World) -> None:
     with refuses("position-gone") as caught:
         world.amend(thread, "typed", workflow="shorter")
 
-    assert f"thread {thread} stands at writer, and workflow shorter" in caught.value.message
+    assert f"thread {thread} cannot stand at writer: workflow shorter" in caught.value.message
     assert "its roles are checker" in (caught.value.hint or "")
     assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "typed"}, world.caller.cwd)
@@ -214,6 +214,22 @@ def test_position_has_to_be_there(world: World) -> None:
     assert world.amend(fork, workflow="shorter").status == "ready"
     assert world.step(fork, says({})).role == "checker"
     world.assert_whole()
+
+
+@pytest.mark.parametrize(("agent", "told"), [("human", "waits for writer"), ("x", "stands at wr")])
+def test_a_table_becomes_containers_before_its_first_step_only(
+    agent: str, told: str, world: World
+) -> None:
+    thread = world.begun(DEMO, agent)
+    world.step(thread)
+    world.put("name: flow\nroot: {type: sequential, nodes: [{type: agent, agentId: writer}]}\n")
+
+    with refuses("wrong-status", match=told) as caught:
+        world.amend(thread, workflow="flow")
+
+    assert f"`uwf thread fork {thread} --at 0`" in (caught.value.hint or "")
+    fork = world.fork(thread, at="0")
+    assert world.amend(fork, workflow="flow").status == "ready"
 
 
 def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from commands.turns import branches, drive, log, script
-from commands.world import World, content_player, says
+from commands.world import DEMO, World, content_player, says
 from refusing import refuses
 
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
@@ -89,6 +90,28 @@ def test_file_that_is_not_right_changes_nothing(text: str, told: str, world: Wor
 
     assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "bad"}, world.caller.cwd)
+
+
+def test_the_role_that_waits_for_a_person_becomes_no_workflows(world: World) -> None:
+    """Else its answer would be a person's, and the workflow never begin."""
+    world.put(DEMO.replace("name: demo", "name: inner"))
+    thread = world.begun(DEMO, "writer=nobody", "checker=human")
+    world.step(thread)
+    assert world.step(thread).status == "waiting"
+    addition = "roles: {checker: {workflow: inner, outputSchema: true}}"
+
+    with refuses("wrong-status", match="waits for checker, which a workflow would play") as caught:
+        append(world, thread, addition)
+
+    assert world.events(thread)[-1] == "wait"
+    # As the hint says.
+    assert f"`uwf thread answer {thread}`) first; or `uwf thread fork" in (caught.value.hint or "")
+    fork = world.fork(thread)
+    append(world, fork, addition)
+    assert world.step(fork).status == "split"
+    world.answer(thread, PersonAnswer({"ok": False}))
+    append(world, thread, addition)
+    world.assert_whole()
 
 
 def test_nothing_is_appended_while_a_step_is_under_way_or_after_the_end(world: World) -> None:

@@ -278,7 +278,7 @@ def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> 
     fork = world.fork(leaves[0])
 
     for other in (LINE, TREE.replace("    - {type: agent, agentId: first}\n", "")):
-        with refuses("place-gone", match="stands at 0/1/0"):
+        with refuses("place-gone", match="cannot stand at 0/1/0"):
             amend(world, fork, other)
     amend(world, fork, TREE.replace("agentId: two", "agentId: other"))
 

@@ -1,18 +1,28 @@
 """The transition by which rules change; the verbs that make it are tested in their own files."""
 
 import fcntl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, says
+from commands.flows import plays, split_checks
+from commands.world import DEMO, World, says
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
+from uwf_git.commands.control.change_rules import (
+    RuleChange,
+    build_rule_change,
+    steer_between_steps,
+)
+from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.turn.branches import WrongStatus
+from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import NewCommit, Snapshot
 from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
+from uwf_git.store.trust import untrust_agents
 
 
 def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world: World) -> None:
@@ -138,7 +148,7 @@ moderator:
     world.amend(thread, workflow="rest")
     before = world.tip(thread)
 
-    with refuses("position-gone", match=f"thread {thread} stands at writer"):
+    with refuses("position-gone", match=f"thread {thread} cannot stand at writer"):
         world.poke(thread)
 
     assert world.tip(thread) == before
@@ -150,7 +160,77 @@ def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> 
     before = world.tip(thread)
 
     with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
-        world.poke(thread, agents=("checker=mine",))
+        world.poke(thread, retake=Retake(Choice(("checker=mine",))))
 
     assert world.tip(thread) == before
-    assert world.poke(thread, agents=("writer=mine",)).depth == 0
+    assert world.poke(thread, retake=Retake(Choice(("writer=mine",)))).depth == 0
+
+
+def _at_limit(world: World, thread: ThreadId) -> None:
+    world.amend(thread, limits={"maxTokens": 1})
+
+
+def _untrusted(world: World, _thread: ThreadId) -> None:
+    untrust_agents(world.store, command="nobody")
+
+
+def _unset(world: World, _thread: ThreadId) -> None:
+    world.configure("uwf.retries", "many")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "retake"),
+    [
+        (_at_limit, "limit-reached", Retake()),
+        (_untrusted, "agent-not-trusted", Retake()),
+        (_unset, "bad-retry-setting", Retake()),
+        (None, "not-a-directory", Retake(workdir="nowhere")),
+    ],
+)
+def test_poke_whose_step_would_be_refused_takes_nothing_back(
+    spoil: Callable[[World, ThreadId], None] | None, code: str, retake: Retake, world: World
+) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "one"}, usage={"inputTokens": 5}))
+    if spoil is not None:
+        spoil(world, thread)
+    before = world.tip(thread)
+
+    with refuses(code) as caught:
+        world.poke(thread, retake=retake)
+
+    assert world.tip(thread) == before
+    # That would take the step after it.
+    assert "`uwf thread step" not in (caught.value.hint or "")
+    # Without the step nothing refuses it.
+    assert world.poke(thread).depth == 0
+
+
+def test_poke_asks_for_whoever_an_amend_lets_come_next(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    changed = DEMO.replace("$START, to: writer", "$START, to: editor").replace(
+        "moderator:", "  editor: {}\nmoderator:\n  - {from: editor, to: writer}"
+    )
+    world.amend(thread, "editor=untrusted", workflow=world.put(changed).workflow)
+    untrust_agents(world.store, command="untrusted")
+    before = world.tip(thread)
+
+    with refuses("agent-not-trusted", match="role editor"):
+        world.poke(thread, retake=Retake())
+
+    assert world.tip(thread) == before
+    world.poke(thread, retake=Retake(Choice(("editor=mine",))))
+
+
+def test_the_step_that_a_poke_frees_is_below_the_limit_again(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    split = split_checks(world)
+    world.step(split.children[0], plays)
+    for each, most in ((thread, 1), (split.thread, 2)):
+        world.amend(each, limits={"maxSteps": most})
+
+    for each in (thread, split.children[0]):
+        world.poke(each, retake=Retake())
+        assert world.step(each, says({"text": "x"})).depth == 1

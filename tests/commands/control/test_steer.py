@@ -5,6 +5,7 @@ from commands.at_work import BEGUN, RESULT, AtWork, begin, wait_until_gone
 from commands.crowd import at_once
 from commands.sharing import Sites
 from commands.world import Git, World, content_player, fails, replied
+from refusing import raising, refuses
 
 from uwf_git.commands.control.answer import steer_thread
 from uwf_git.commands.step.record_turn import WorkKept
@@ -13,6 +14,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import NewCommit, Snapshot, list_preserved
+from uwf_git.store.threads.local_files import ThreadBusy
 
 STEERERS = 20
 
@@ -33,6 +35,20 @@ def test_pause_while_a_step_is_under_way_comes_first_and_lasts(world: World) -> 
     with pytest.raises(ThreadNotReady):
         world.step(thread)
     world.assert_whole()
+
+
+def test_pause_whose_engine_does_not_end_is_told_of(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    busy = ThreadBusy(thread, {})
+    monkeypatch.setattr("uwf_git.commands.control.answer.stop_agents", raising(busy))
+
+    with refuses(ThreadBusy) as refused:
+        world.pause(thread, now=True)
+
+    assert refused.value.message.endswith(f"; thread {thread} is paused all the same")
+    assert world.events(thread) == ["start", "pause"]
 
 
 def test_try_that_fails_under_a_pause_is_recorded_and_the_pause_lasts(world: World) -> None:

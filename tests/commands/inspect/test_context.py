@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive
-from commands.turns import BAD, PLANS, script, take
+from commands.turns import BAD, PLANS, branches, script, take
 from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
 from refusing import refuses
 
@@ -12,7 +12,7 @@ from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.thread.show import _text
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.answer import patch_thread
+from uwf_git.commands.control.answer import build_page, patch_thread
 from uwf_git.commands.inspect.context import (
     find_begun,
     find_wait,
@@ -21,6 +21,7 @@ from uwf_git.commands.inspect.context import (
     get_past_context,
     load_thread_context,
     render_prompt,
+    tell_given,
     view_question,
     view_waiting,
 )
@@ -29,6 +30,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import find_fork_point
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.web.report import render_report
@@ -147,6 +149,18 @@ def test_turn_knows_its_node_and_its_pass(world: World) -> None:
     assert (second["iteration"], second["state"]["iteration"]) == (1, 1)
     assert "It is the 2nd pass of the loop" in render_prompt(second)
     assert first["input"] is None
+
+
+def test_agent_after_a_place_that_was_given_up_is_told_of_no_failure(world: World) -> None:
+    one, two = ("{type: agent, agentId: one, onError: continue}", "{type: agent, agentId: two}")
+    thread = world.begun(f"name: work\nroot: {{type: sequential, nodes: [{one}, {two}]}}\n")
+    world.fail(thread)
+
+    assert get_context(world.store, thread)["lastError"] is None
+    shown = show_thread(world.store, thread)
+    assert (shown["error"], shown["reason"]) == (None, "one was given up: exit status 7")
+    world.fail(thread)
+    assert show_thread(world.store, thread)["error"]["message"] == "exit status 7"
 
 
 def test_item_has_its_input_and_the_item(world: World) -> None:
@@ -315,7 +329,7 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
     thread = waiting(world)
     snapshot = world.snapshot(thread)
 
-    assert view_question(snapshot, snapshot.get_present()) == {
+    assert view_question(world.store, snapshot, snapshot.get_present()) == {
         "role": "checker",
         "description": "Checks.",
         "systemPrompt": "Check.",
@@ -355,7 +369,7 @@ def test_thread_that_waits_for_a_limit_has_no_question(world: World) -> None:
 
     told = view_waiting(world.store, snapshot, present)
     assert told == {"role": "writer", "since": snapshot.commit.time_s * 1000, "until": UNTIL_MS}
-    assert view_question(snapshot, present) is None
+    assert view_question(world.store, snapshot, present) is None
     assert first_question_line(snapshot, present) is None
 
 
@@ -364,8 +378,46 @@ def test_thread_that_does_not_wait_has_no_question(world: World) -> None:
     present = snapshot.get_present()
 
     assert view_waiting(world.store, snapshot, present) is None
-    assert view_question(snapshot, present) is None
+    assert view_question(world.store, snapshot, present) is None
     assert first_question_line(snapshot, present) is None
+
+
+def test_person_is_asked_about_the_input_and_the_files_of_the_turn(world: World) -> None:
+    files = "inputFiles: [here.md, gone.md]"
+    source = ITEMS.replace('${file}"', f'${{file}} of ${{state.files.length}}", {files}')
+    thread = world.begun(source, "human")
+    (world.place / "here.md").write_text("long")
+    world.step(thread)
+    waiting = branches(world, thread)
+    for branch in waiting:
+        world.step(branch)
+    asked = [show_thread(world.store, each)["question"] for each in waiting]
+    assert [each["input"] for each in asked] == [f"read {item} of 3" for item in "abc"]
+    named = [{"path": "here.md", "problem": None}, {"path": "gone.md", "problem": "is not there"}]
+    assert asked[0]["inputFiles"] == named
+
+    for each, branch in zip(asked, waiting, strict=True):
+        told = f"{each['input']}\n\nFiles: `here.md`, `gone.md` (is not there)"
+        assert tell_given(each) == told
+        assert told in build_page(parse_context(get_context(world.store, branch)))
+        shown = _text(show_thread(world.store, branch), Screen())
+        assert told.replace("\n\n", "\n\n   ") in shown
+    world.patch(waiting[0], {"files": None})
+    assert show_thread(world.store, waiting[0])["question"]["input"].startswith("read ${file}")
+
+
+def test_verifying_person_is_told_what_the_work_was_about(world: World) -> None:
+    source = PLANS.replace('"Carry out ${state.plan.file}."', "{plan: '${state.plan}'}")
+    thread = world.begun(source, "nobody", "verifier=human")
+    world.step(thread, says({}))
+    world.step(thread)
+    shown = show_thread(world.store, thread)
+
+    told = tell_given(shown["question"])
+    assert told.startswith("What the work of executor was about:\n\n```json\n{")
+    assert '"file": "000.md"' in told
+    assert told in build_page(parse_context(get_context(world.store, thread)))
+    assert "\nturn      verifier\n" in _text(shown, Screen())
 
 
 # What is told of a try: by `thread show`, `read`, `graph` and `context`.

@@ -71,6 +71,20 @@ def test_branches_stand_in_the_picture_of_their_thread(world: World) -> None:
     assert set(badges(world, left)) == {"0/1/0"}
 
 
+def test_a_branch_has_no_steps_of_the_thread_before_it_split(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    branch = split.children[0].thread
+
+    for each in (branch, world.fork(branch)):
+        subject = picture_thread(world.store, each)
+        assert subject.thread is not None
+        assert subject.thread.headline.endswith(", 1 step")
+    assert badges(world, branch) == {"0/1/0": "✓ 1"}
+
+
 def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> None:
     thread = world.begun(FLOW.replace("type: parallel", "type: parallel\n      onError: continue"))
     world.step(thread, says({"ok": True}))

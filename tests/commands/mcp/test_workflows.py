@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.flows import CHECKS, split_checks
-from commands.turns import script
+from commands.turns import PLANS, script
 from commands.world import DEMO, World, says
 from store.small_packs import lose
 
@@ -110,6 +110,14 @@ def test_person_is_shown_what_is_to_be_approved(world: World, server: McpServer)
         assert "xxx\n[… `uwf thread read` shows all of it]\n\nLast, writer: {" in message
         assert "}\n\n1. Delete the database." in message
         assert len(message) < 10_000
+
+
+def test_person_is_told_the_input_of_a_turn(world: World, server: McpServer) -> None:
+    thread = world.begun(PLANS, "human")
+    world.step(thread)
+
+    (asked,) = ask(server, "tasks/get", taskId=thread)["inputRequests"].values()
+    assert "Carry out 000.md.\n\nThe task: " in asked["params"]["message"]
 
 
 def test_threads_that_are_left_out_are_told_of(

@@ -9,6 +9,8 @@ from refusing import refuses
 
 from uwf_git.cli.thread import steer as patch_verb
 from uwf_git.commands.control.answer import AnswerRefused, PersonAnswer
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import check_branches
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted
 
@@ -155,6 +157,18 @@ def test_a_branch_that_failed_is_given_up(world: World) -> None:
     assert (state["errors"], "two" in state) == (["two broke"], False)
     assert log(world, branches(world, thread)[1])[1:] == ["attempt 0/1 failed", "kill killed"]
     world.assert_sound(thread)
+
+
+def test_a_step_that_gives_a_branch_up_says_to_step_its_thread(world: World) -> None:
+    thread = world.begun(flow(PARALLEL % "onError: continue"))
+    world.step(thread)
+    stepped = world.step(thread, failing("two"))
+
+    with pytest.raises(TurnFailed) as caught:
+        check_branches(stepped)
+
+    assert f"`uwf thread step {thread}` goes on without it" in str(caught.value.hint)
+    assert branches(world, thread)[1] not in str(caught.value.hint)
 
 
 NESTED = """\

@@ -1,16 +1,23 @@
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from commands.flows import split_checks
 from commands.turn.test_turn import FLOW, GRAPH
+from commands.turns import drive, script
 from commands.world import DEMO, World, fails, says
 from seal import START_MS
 from store.small_packs import forget, loosen
 
 from uwf_git.agents.files import BadFileBelow
+from uwf_git.commands.background import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.cas import put_payload
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.flow import find_turn_place
 from uwf_git.commands.turn.next_move import (
     Advice,
@@ -91,10 +98,60 @@ def test_limit_that_is_reached_is_told_with_the_command_that_raises_it(world: Wo
     world.amend(thread, limits={"maxSteps": 1})
 
     assert advised(world, thread) == ("uwf thread amend --max-steps N", False)
+    world.pause(thread)
+    assert advised(world, thread)[0] == "uwf thread resume"
+    assert "is at its limit" in told_of(world, thread, decided=True).text
 
 
-def told_of(world: World, thread: ThreadId) -> Advice:
-    return advise(world.store, world.snapshot(thread), NextMove())
+@pytest.mark.parametrize("agent", ["human", "other"])
+def test_limit_is_told_before_an_answer_or_a_try_that_it_refuses(agent: str, world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.amend(thread, f"checker={agent}")
+    with suppress(TurnFailed):
+        world.step(thread, fails())
+    assert world.snapshot(thread).record.status == ("waiting" if agent == "human" else "failed")
+    world.amend(thread, limits={"maxSteps": 1})
+
+    assert advised(world, thread) == ("uwf thread amend --max-steps N", False)
+    # It is the hint of a refused step, for which no move was decided.
+    assert "is at its limit" in told_of(world, thread).text
+    (held,) = show_thread(world.store, thread)["heldBy"]
+    assert held["status"] == "limit"
+    rests: list[AtRest] = []
+    wait_for_threads(world.store, WaitRequest([thread]), on_rest=rests.append)
+    assert rests[0].held == [held]
+
+
+def test_limit_is_told_before_the_retry_of_a_branch(world: World) -> None:
+    split = split_checks(world)
+    for child in split.children:
+        world.fail(child)
+    assert "2 branches have failed" in told_of(world, split.thread).text
+    world.amend(split.thread, limits={"maxSteps": 1})
+
+    assert advised(world, split.thread) == ("uwf thread amend --max-steps N", False)
+
+
+def test_after_a_pause_what_is_left_of_the_branches_is_told(world: World) -> None:
+    split = split_checks(world)
+    first, second = split.children
+    world.step(first, command="human")
+    world.pause(split.thread)
+    resume = f"`uwf thread resume {split.thread}` lets it go on"
+    assert told_of(world, split.thread).text == f"{resume}, then `uwf thread run {split.thread}`"
+    world.resume(split.thread)
+    world.step(second, command="human")
+    world.pause(split.thread)
+
+    told = told_of(world, split.thread).text
+
+    assert told.startswith(f"{resume}; branch {first} waits for reviewer: `uwf thread answer")
+
+
+def told_of(world: World, thread: ThreadId, *, decided: bool = False) -> Advice:
+    snapshot = world.snapshot(thread)
+    return advise(world.store, snapshot, find_next_move(snapshot) if decided else NextMove())
 
 
 def test_a_limit_is_no_matter_when_all_branches_have_ended(world: World) -> None:
@@ -163,6 +220,53 @@ def test_condition_sees_what_the_specification_promises(world: World) -> None:
         "meta.n > 9 or $sum([1, depth]) = 4",
     ]:
         assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "worker"
+
+
+PAIR = """\
+name: pair
+root: {type: sequential, nodes: [{type: agent, agentId: writer}, {type: agent, agentId: writer}]}
+"""
+TABLE = """\
+name: table
+roles: {team: {workflow: pair, outputSchema: true}, writer: {}}
+moderator:
+  - {from: $START, to: team}
+  - {from: team, to: writer}
+  - {from: writer, to: writer, when: %s}
+  - {from: writer, to: $END}
+"""
+PLACES = """\
+name: places
+root: {type: sequential, nodes: [{type: workflow, use: pair}, {type: agent, agentId: writer}]}
+"""
+
+
+@pytest.mark.parametrize("condition", ["iteration < 3", '"$sum([iteration]) < 3"'])
+def test_iteration_counts_no_steps_of_a_workflow_that_is_used(world: World, condition: str) -> None:
+    world.put(PAIR)
+    thread = world.begun(TABLE % condition)
+
+    _, done = drive(world, thread, script())
+
+    assert done == ["writer", "writer", "team: 1 completed", "writer", "writer", "writer"]
+    world.assert_sound(thread)
+
+
+# In a flow nothing asks for the number, and a role may play at several places.
+@pytest.mark.parametrize(("source", "visit"), [(TABLE % "iteration < 3", 1), (PLACES, 3)])
+def test_steps_of_a_workflow_that_is_used_are_no_turns_of_a_role_of_that_name(
+    world: World, source: str, visit: int
+) -> None:
+    world.put(PAIR)
+    thread = world.begun(source)
+    while not world.snapshot(thread).record.depth:
+        world.step(thread, script())
+
+    assert get_context(world.store, thread)["visit"] == visit
+    assert show_thread(world.store, thread)["currentIteration"] == 1
+    picture = picture_thread(world.store, thread).thread
+    assert picture is not None
+    assert [mark.badge for mark in picture.marks.values()][-1] == "▶ next"
 
 
 def damage(world: World, thread: ThreadId, *, step: int) -> None:

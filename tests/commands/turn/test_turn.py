@@ -114,6 +114,7 @@ def test_files_are_whole_in_context_and_prompt(world: World, source: str) -> Non
         ("[docs/way]", "leads out of the work directory"),
         ("[docs/bytes]", "docs/bytes is not UTF-8"),
         ("[docs/large]", "docs/large is larger than 1,024 KiB"),
+        ("['docs/n*']", "docs/nl\\nname has a line break"),
     ],
 )
 def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
@@ -124,6 +125,7 @@ def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
     docs = world.place / "docs"
     (docs / "way").symlink_to("../../secret")
     (docs / "bytes").write_bytes(b"\xff")
+    (docs / "nl\nname").touch()
     (docs / "large").write_bytes(b"x" * (MAX_BYTES + 1))
     world.patch(thread, {"up": "../secret"})
     # Of functions in this process, too.

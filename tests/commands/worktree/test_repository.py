@@ -10,7 +10,7 @@ from refusing import refuses
 
 from uwf_git.commands.worktree.record import Worktree
 from uwf_git.commands.worktree.repository import commit_tree, find_origin, git_of, name_index
-from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.git.program import Kept, ProgramFailed
 
 
 @pytest.fixture
@@ -49,10 +49,15 @@ def test_a_git_directory_is_no_work_tree(project: Path) -> None:
 
 
 def test_a_commit_is_nobodys(project: Path, git: Git) -> None:
+    own = str(project / ".git")
+    kept = Kept(own, "[i18n]\n\tcommitEncoding = ISO-8859-1\n")
     tree = git("rev-parse", "@^{tree}", cwd=project).strip()
-    commit = commit_tree(git_of(os.environ, str(project / ".git")), tree, (), "words\n")
-    told = git("show", "-s", "--format=%an %ae %cn %ce %s", commit, cwd=project)
-    assert told == "uwf uwf@uwf uwf uwf@uwf words\n"
+    commit = commit_tree(git_of(os.environ, own, kept=kept), tree, (), "wörds\n")
+    told = git("show", "-s", "--format=%an %ae %cn %ce", commit, cwd=project)
+    assert told == "uwf uwf@uwf uwf uwf@uwf\n"
+    raw = git("cat-file", "commit", commit, cwd=project)
+    assert raw.endswith("\n\nwörds\n")
+    assert "\nencoding" not in raw
 
 
 def test_what_git_says_is_the_reason(project: Path) -> None:

@@ -159,6 +159,15 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
         ask("POST", path, {"question": question})
 
 
+def test_person_is_asked_about_the_input_and_the_files(ask: Ask, world: World) -> None:
+    turn = "{type: agent, agentId: judge, input: {plan: '${prompt}'}, inputFiles: [gone.md]}"
+    thread = world.begun(f"name: asks\ndescription: Ask.\nroot: {turn}\n", "human")
+
+    html = ask("GET", f"/api/threads/{thread}/question")["html"]
+    assert '"plan": "Do it."' in html
+    assert "Files: <code>gone.md</code> (is not there)" in html
+
+
 def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     thread = world.begun()
     path = f"/api/threads/{thread}"
@@ -187,6 +196,18 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
         ask("POST", f"{path}/pause", {})
     with refuses("bad-body", match="a text is needed"):
         ask("POST", f"{path}/interrupt", {})
+
+
+def test_no_step_is_taken_back_that_no_driver_could_take_again(ask: Ask, world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "one"}, usage={"inputTokens": 5}))
+    world.amend(thread, limits={"maxTokens": 1})
+    before = world.tip(thread)
+
+    with refuses("limit-reached"):
+        ask("POST", f"/api/threads/{thread}/poke", {"hint": "better", "go": True})
+
+    assert world.tip(thread) == before
 
 
 def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:

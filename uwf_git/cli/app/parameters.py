@@ -62,6 +62,7 @@ class Input(NamedTuple):
         """Read all of it."""
         try:
             if self.path == "-":
+                _take_stdin()
                 # Python sets it to None if the stream was closed at start.
                 content = b"" if sys.stdin is None else sys.stdin.buffer.read(limit_bytes + 1)
             else:
@@ -94,6 +95,17 @@ class Input(NamedTuple):
             return content.decode().removeprefix("" if is_exact else "\ufeff")
         except UnicodeDecodeError as error:
             raise not_text(self.name, offset=error.start) from None
+
+
+def _take_stdin() -> None:
+    """Refuse a second parameter that would find nothing, since the first has read all of it."""
+    context, mark = click.get_current_context(silent=True), object()
+    if context is not None and context.meta.setdefault(_STDIN, mark) is not mark:
+        raise BadUsage(
+            "standard input is to be read twice",
+            code="stdin-twice",
+            hint="name a file, or give the text itself, for all of them but one",
+        )
 
 
 class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only

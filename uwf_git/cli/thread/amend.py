@@ -25,8 +25,14 @@ from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
 from uwf_git.cli.workflow import is_file
 from uwf_git.cli.workflow_put import naming, note_warnings, put_file, read_source, render_unwarned
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.change_rules import (
+    Amended,
+    AmendRequest,
+    amend_thread,
+    poke_thread,
+)
 from uwf_git.commands.control.files import poke_with_files
+from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.workflow.build import in_file
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import visible_line
@@ -164,7 +170,7 @@ def append_command(
     "uwf thread poke 01J7K9M2 -m 'the review overlooked the tests'",
     "uwf thread poke 01J7K9M2 --agent 'uwf-claude --model opus'",
     exits={
-        1: "there is no step to redo, or its agent may not run here",
+        1: "nothing is undone: there is no step to redo, or it cannot be taken again now",
         3: "the agent failed; the old step is undone all the same",
         4: "another process works on the thread",
     },
@@ -197,15 +203,16 @@ def poke_command(
             hint="leave out --no-step, or give them to `uwf thread step`",
         )
     store, caller = session.open_store(), terminal_caller(session)
+    retake = None if no_step else Retake(stepping.choose(session), stepping.workdir)
     if files:
-        poked, at = poke_with_files(store, caller, thread, hint=message, agents=stepping.agents)
+        poked, at = poke_with_files(store, caller, thread, hint=message, retake=retake)
         undo = f"uwf thread restore {at.thread} {at.before}"
         place = visible_line(at.chain.worktree)
         note(f"the files in {place} are as before that step; `{undo}` undoes it")
         for each in at.unlike:
             note(f"not as it was: {each}")
     else:
-        poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
+        poked = poke_thread(store, caller, thread, hint=message, retake=retake)
     if no_step:
         emit_steered(session, store, poked)
     else:

@@ -1,6 +1,5 @@
 """`uwf thread run` and `uwf thread wait`, and what `uwf run` shares with them."""
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -43,7 +42,7 @@ from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_folds import count_steps
 from uwf_git.model.names import ThreadId
-from uwf_git.model.text import first_line, render_duration, visible_line
+from uwf_git.model.text import first_line, quote_path, render_duration, visible_line
 from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import NoSuchThread
@@ -183,8 +182,7 @@ def drive_shown(
         driven: Driven = (session.held or own).enter_context(drive).run()
     if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
         # The final failure is reported as an error, which has no time.
-        thread = driven.failure.facts["thread"]
-        progress.tell(progress.about(thread, driven.failure.message))
+        progress.tell(progress.about(driven.failure.facts["thread"], driven.failure.message))
     if not session.is_screen:
         _tell_end(progress, store, driven)
     return driven
@@ -294,7 +292,7 @@ def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     progress.tell(f"{status}{who} {extent}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
     note(f"uwf thread read {last.thread}")
-    note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")
+    note(f"git -C {quote_path(store.path)} log --graph refs/{place}/{last.thread}")
 
 
 def _document(driven: Driven, stop: Stop) -> dict[str, object]:

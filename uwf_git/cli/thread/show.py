@@ -19,7 +19,13 @@ from uwf_git.cli.output.screen import (
     screen_of,
 )
 from uwf_git.cli.session import Session, with_typed_store
-from uwf_git.commands.inspect.show import Stop, count_failed_by_role, find_stop, view_thread
+from uwf_git.commands.inspect.show import (
+    Stop,
+    context,
+    count_failed_by_role,
+    find_stop,
+    view_thread,
+)
 from uwf_git.commands.turn.flow import add_branches
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.errors import StoreDamaged
@@ -68,6 +74,7 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         with suppress(StoreDamaged):
             spent = add_branches(store, shown.snapshot, shown.snapshot.get_present())
             document |= {"usage": spent.usage, "executionTime": spent.execution_ms}
+            document["allSteps"] = spent.depth
         shorten = read_short_ids(store, branches).shorten if session.is_screen else str
         return _paint(_text(document, screen, stop.advice.text, shorten, failed), status, screen)
 
@@ -119,7 +126,8 @@ def _text(
         "updated": screen.tell_moment(document["lastUpdateTime"]),
         "workdir": document["workdir"],
         "limits": describe_limits(document),
-        "turn": document["currentNode"],
+        "turn": document["currentNode"]
+        and document.get("try", {}).get("turn", document["currentNode"]),
     }
     lines = [
         f"{name:10}{_short(value, _LONGEST_STATUS if name == 'status' else _LONGEST_VALUE)}"
@@ -215,9 +223,9 @@ def describe_try(view: dict[str, Any]) -> str:
 
 
 def _count_steps(document: dict[str, Any]) -> str:
-    """Count a thread's own steps, and with them the steps of the branches that it has joined."""
-    own, joined = document["depth"], sum(document["visits"].values())
-    return f"{own}, {joined} with its branches" if joined > own else str(own)
+    """Count a thread's own steps, and with them the steps of its branches."""
+    own, all_steps = document["depth"], document.get("allSteps", 0)
+    return f"{own}, {all_steps} with its branches" if all_steps > own else str(own)
 
 
 def _parent(document: dict[str, Any]) -> str | None:
@@ -349,8 +357,9 @@ def describe_limits(document: dict[str, Any]) -> str | None:
 
 def _question(question: dict[str, Any]) -> list[str]:
     lines = [f"question for {question['role']}:", ""]
-    for part in (question.get("description"), question.get("systemPrompt")):
-        text = (part or "").strip()
+    given = context.tell_given(question)
+    for part in (question.get("description", ""), question.get("systemPrompt", ""), given):
+        text = part.strip()
         if len(text) > _LONGEST_QUESTION:
             text = f"{text[:_LONGEST_QUESTION]}\n[… --format json shows all of it]"
         lines += [*(f"   {line}".rstrip() for line in text.splitlines()), ""] if text else []

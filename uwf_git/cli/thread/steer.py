@@ -309,6 +309,7 @@ def _read_file(file: Input) -> PersonAnswer:
         state=reply.state,
         usage=reply.usage,
         raw=reply.raw,
+        form=reply.form,
     )
 
 

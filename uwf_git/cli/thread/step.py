@@ -39,6 +39,9 @@ class Stepping(NamedTuple):
     trust: bool
     jobs: int = 4
 
+    def choose(self, session: Session) -> Choice:
+        return Choice(self.agents, session.agent, self.trust)
+
 
 NOT_GIVEN = Stepping((), None, trust=False)
 
@@ -78,7 +81,7 @@ def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -
         return played
 
     with sigterm_as_interrupt():
-        choice = Choice(stepping.agents, session.agent, stepping.trust)
+        choice = stepping.choose(session)
         request = StepRequest(thread, play, choice, stepping.workdir, stepping.jobs)
         stepped = step_thread(store, terminal_caller(session), request)
     emit_step(session, store, stepped, is_called=True)

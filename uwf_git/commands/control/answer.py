@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import AgentReply
+from uwf_git.agents.command_line import AgentReply, Form
 from uwf_git.commands.agent_run.runs import PlayedHere, stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import check_ancestors, walk_descendants
-from uwf_git.commands.inspect.context import find_wait
+from uwf_git.commands.inspect.context import find_wait, tell_given
 from uwf_git.commands.inspect.show import find_stop
 from uwf_git.commands.step.ending import (
     end_by_kill,
@@ -36,12 +36,13 @@ from uwf_git.commands.turn.turn import (
     find_flow_problem,
     find_reply_problem,
     get_output_schema,
+    list_undeclared,
     read_thread_result,
 )
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.engine.form import CheckAnswer, FormIO, fill_form, list_questions
 from uwf_git.engine.turn_context import AgentContext, RoleView, Step
-from uwf_git.errors import BadUsage, Refused, name_some
+from uwf_git.errors import BadUsage, Conflict, Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause, merge_patch
 from uwf_git.model.event_rules import event_of
@@ -243,7 +244,11 @@ def pause_thread(
         steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
     except WrongStatus as error:
         paused_before = error
-    stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
+    try:
+        stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
+    except Conflict as error:
+        error.message += f"; thread {thread} is paused all the same"
+        raise
     if paused_before is not None and not stopped:
         raise paused_before
     # The stopped attempt may have been recorded after the pause.
@@ -341,6 +346,7 @@ class PersonAnswer(NamedTuple):
     """The whole answer, if it was not UTF-8."""
 
     note: str = ""
+    form: Form = "object"
 
 
 def read_question(
@@ -365,7 +371,7 @@ def answer_thread(
     reply = AgentReply(
         answer.meta,
         answer.content,
-        "object",
+        answer.form,
         raw=answer.raw,
         usage=None if answer.usage is None else dict(answer.usage),
         state=None if answer.state is None else dict(answer.state),
@@ -390,6 +396,10 @@ def answer_thread(
 
 
 def _check_reply(question: PersonQuestion, reply: AgentReply) -> None:
+    if reply.form == "bare" and (beside := list_undeclared(question.schema, reply.meta)):
+        told = f"{name_some(beside)} among its keys, which the role does not declare"
+        form = '{"meta": {…}, "content": "…"}, with no other keys'
+        raise AnswerRefused(question, f"{told}; write {form}")
     problem = find_reply_problem(question.schema, {name: getattr(reply, name) for name in STORED})
     if problem is not None:
         raise AnswerRefused(question, problem)
@@ -537,6 +547,8 @@ def build_page(context: AgentContext) -> str:
     number = f"step {context.depth + 1} of {context.workflow.name}, thread {context.thread_id}"
     parts = [f"\n===== Your turn as {role.name} ({number}) =====", role.description]
     parts += [role.system_prompt, f"----- The task -----\n{context.start.prompt}"]
+    if given := _tell_turn(context):
+        parts.append(f"----- What this turn is about -----\n{given}")
     if context.steps:
         parts.append(_tell_step(context.steps[-1]))
     if context.hint is not None:
@@ -544,6 +556,13 @@ def build_page(context: AgentContext) -> str:
     if context.last_error is not None:
         parts.append(f"The last attempt failed: {context.last_error.message}")
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n\n"
+
+
+def _tell_turn(context: AgentContext) -> str:
+    tried, files = context.tried, context.input_files
+    work = {} if tried is None else {"role": tried.verifies, "input": tried.work_input}
+    named = [{"path": each.path, "problem": each.problem} for each in files]
+    return tell_given({"input": context.input, "try": {"verifies": work}, "inputFiles": named})
 
 
 def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> FilledForm:

@@ -5,10 +5,18 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.answer import BuildCommit, build_signalled, record_built, steer_thread
+from uwf_git.commands.control.answer import (
+    RESUME,
+    BuildCommit,
+    build_signalled,
+    record_built,
+    steer_thread,
+)
+from uwf_git.commands.family import check_ancestors
 from uwf_git.commands.split import read_entry, read_flow
 from uwf_git.commands.step.ending import fast_forward_from_tracking
-from uwf_git.commands.turn.branches import WrongStatus, read_active
+from uwf_git.commands.step.step_thread import Retake, choose_players
+from uwf_git.commands.turn.branches import WrongStatus, choose_place, read_active
 from uwf_git.commands.turn.choose_agent import (
     Bound,
     MissingProgram,
@@ -18,10 +26,17 @@ from uwf_git.commands.turn.choose_agent import (
     check_next,
     find_missing_programs,
     find_played,
+    is_person,
     read_played,
 )
-from uwf_git.commands.turn.flow import check_asked
-from uwf_git.commands.turn.next_move import settings_by_role
+from uwf_git.commands.turn.flow import (
+    check_asked,
+    check_limits,
+    read_keep_rules,
+    read_retry,
+    read_spending,
+)
+from uwf_git.commands.turn.next_move import decide_next, settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
@@ -33,13 +48,14 @@ from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import NOTHING, Action, Amendment, Status, ThreadState, build_signal
-from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
+from uwf_git.model.workflow import END, START, Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import (
     NewCommit,
     Snapshot,
     get_role,
     get_typed,
+    get_workflow,
     read_snapshot,
     read_standing,
     walk_history,
@@ -54,9 +70,9 @@ from uwf_git.store.trust import is_trusted, trust_agents
 
 
 def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
-    """Return the error for a new workflow without the role at which the thread stands."""
+    """Return the error for a workflow without the role at which the thread is to stand."""
     return Refused(
-        f"thread {thread} stands at {role}, and workflow {workflow.name} {workflow.hash} has "
+        f"thread {thread} cannot stand at {role}: workflow {workflow.name} {workflow.hash} has "
         "no such role",
         code="position-gone",
         hint=f"its roles are {', '.join(workflow.roles)}; from a step of one of them "
@@ -71,6 +87,14 @@ _OF_BRANCH = "`uwf thread show {thread}` names its parent; change that one when 
 _OF_SPLIT = (
     "`uwf thread run {thread}` joins them; `uwf thread fork {thread}` begins a thread before the "
     "split, which can change"
+)
+_NO_CONTAINERS = (
+    "a table changes to containers only before the first step, while it waits for nobody"
+)
+_FROM_START = "`uwf thread fork {thread} --at 0` begins a thread that can change"
+_AFTER_WAIT = (
+    "let it be answered (`uwf thread answer {thread}`) first; or `uwf thread fork {thread}` begins "
+    "a thread that does not wait yet, which can change"
 )
 
 
@@ -175,16 +199,22 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     target = change.workflow.flow
     node = None if target is None else made.get(target) or snapshot.get_node(target)
     new = None if node is None else parse_flow_node(node)
-    roles = change.workflow.roles
-    if old is None:
-        gone = present.find_gone_role(roles if new is None else ())
-    else:
-        entry = read_entry(snapshot)
-        check_place(thread, (old, new), present, change.workflow, entry=entry)
-        waiting = None if present.waiting is None else present.waiting.role
-        gone = None if waiting in roles else waiting
+    roles, waiting = change.workflow.roles, present.waiting
+    if old is not None:
+        check_place(thread, (old, new), present, change.workflow, entry=read_entry(snapshot))
+        # There it stands at a place.
+        present = present._replace(role=START)
+    elif new is not None and (waiting is not None or present.depth):
+        stands = f"stands at {present.role}" if waiting is None else f"waits for {waiting.role}"
+        raise WrongStatus(snapshot, f"{stands}, and {_NO_CONTAINERS}", _FROM_START)
+    gone = present.find_gone_role(roles)
     if gone is not None:
         raise position_gone(thread, gone, change.workflow)
+    if waiting is not None:
+        name = roles[waiting.role]
+        if parse_role(made.get(name) or snapshot.get_node(name)).workflow is not None:
+            problem = f"waits for {waiting.role}, which a workflow would play"
+            raise WrongStatus(snapshot, problem, _AFTER_WAIT if waiting.until is None else RESUME)
 
 
 def check_place(
@@ -205,7 +235,7 @@ def check_place(
         lost = find_renamed_place(old, new, present)
     if lost is not None:
         raise Refused(
-            f"thread {thread} stands at {lost}, and workflow {to.name} {to.hash} has "
+            f"thread {thread} cannot stand at {lost}: workflow {to.name} {to.hash} has "
             "something else on the way there",
             code="place-gone",
             hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
@@ -444,11 +474,12 @@ def poke_thread(
     text: str,
     *,
     hint: str = "",
-    agents: tuple[str, ...] = (),
+    retake: Retake | None = None,
     restore: Callable[[Snapshot], None] | None = None,
 ) -> ThreadResult:
-    """Take the newest step back; *hint* is for its role's next prompt, *agents* are ``--agent``.
+    """Take the newest step back; *hint* is for its role's next prompt.
 
+    *retake* is how the step is taken again afterwards: what would refuse it refuses the poke.
     *restore* is called before that, once nothing is left that would refuse it.
     """
 
@@ -458,15 +489,43 @@ def poke_thread(
         if driver is not None:
             raise ThreadBusy(thread, driver)
         new = _build_poke(store, caller, snapshot, hint)
-        workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-        role = snapshot.get_head_node().payload["role"]
-        check_next(thread, workflow, agents, following=(role,))
+        if retake is not None:
+            _check_retake(store, caller, snapshot, new, retake)
         if restore is not None:
             caller.check_signing(store)
             restore(snapshot)
         return new
 
     return steer_between_steps(store, caller, text, build)
+
+
+def _check_retake(
+    store: Store, caller: Caller, snapshot: Snapshot, new: NewCommit, retake: Retake
+) -> None:
+    """Raise what would refuse the step that is taken again after the poke *new*."""
+    poked, present = snapshot._replace(record=new.record), new.present
+    check_ancestors(store, poked)
+    workflow = get_workflow(poked, present.workflow)
+    following = decide_next(poked, present, workflow)
+    role = following.role
+    check_next(new.record.thread, workflow, retake.choice.agents, following=(role,))
+    if role == END or following.splits:
+        return
+    # Of a branch the limits are those of its trunk, where the step is counted still.
+    limited, spent = read_spending(store, snapshot, snapshot.get_present())
+    check_limits(limited, spent._replace(depth=spent.depth - 1))
+    try:
+        _, agent, _ = choose_players(store, caller, (poked, present), retake, role=role)
+        if is_person(agent):
+            return
+        if retake.workdir is None:
+            choose_place(store, caller, poked)
+    except Refused as error:
+        error.hint = error.hint and error.hint.replace("`uwf thread step ", "`uwf thread poke ")
+        raise
+    # A bad setting would be refused before the agent runs.
+    read_retry(store.config, agent.payload)
+    read_keep_rules(store.config)
 
 
 def _build_poke(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCommit:

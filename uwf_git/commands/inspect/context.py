@@ -1,5 +1,8 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
+import json
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import takewhile
 from threading import Lock
 from typing import Any
@@ -8,7 +11,13 @@ from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.family import count_steps_before
 from uwf_git.commands.inspect.show import get_text, view_error, view_steps, view_tried
 from uwf_git.commands.turn.branches import ThreadNotActive
-from uwf_git.commands.turn.flow import FlowPlace, fill_input, find_turn_place, read_state_at
+from uwf_git.commands.turn.flow import (
+    FlowPlace,
+    count_own,
+    fill_input,
+    find_turn_place,
+    read_state_at,
+)
 from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.commands.turn.turn import (
     InputFile,
@@ -61,7 +70,7 @@ def find_wait(store: Store, snapshot: Snapshot) -> Snapshot:
     return next((each for each in history if each.record.event not in CONTROLS), snapshot)
 
 
-def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
+def view_question(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role
@@ -77,6 +86,7 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
             "extractPrompt": role.extract_prompt,
             "fields": list_questions(schema),
             "outputSchema": schema,
+            **_view_given(store, snapshot, present, role),
         }
     newest: dict[str, Any] | None = None
     if snapshot.record.depth:
@@ -90,6 +100,45 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
         "lastStep": newest,
         "command": f"uwf thread answer {snapshot.record.thread}",
     }
+
+
+def _view_given(
+    store: Store, snapshot: Snapshot, present: ThreadState, role: Role
+) -> dict[str, Any]:
+    """Return what a person's turn is about, with the keys of a context; files without content."""
+    place = find_turn_place(snapshot, present.waiting and present.waiting.at)
+    workdir = find_workdir(store, snapshot.record.thread)
+    files = read_input_files(snapshot, present, place, role, workdir=workdir)
+    view: dict[str, Any] = {}
+    if place is not None:
+        # A patch may have taken away what fills it; the turn can be answered even so.
+        view["input"] = place.inputs[0]
+        with suppress(Refused):
+            view["input"] = fill_input(snapshot, present, place)
+            view |= view_tried(store, snapshot, place, present)
+    if files:
+        view["inputFiles"] = [{"path": each.path, "problem": each.problem} for each in files]
+    return view
+
+
+def tell_given(view: Mapping[str, Any]) -> str:
+    """Return what the turn of a context, or of a question, is about, and the names of its files."""
+    told = [_as_markdown(view.get("input"))]
+    verified = view.get("try", {}).get("verifies", {})
+    if about := _as_markdown(verified.get("input")):
+        told.append(f"What the work of {verified['role']} was about:\n\n{about}")
+    named = [
+        f"`{each['path']}`" + (f" ({each['problem']})" if each.get("problem") else "")
+        for each in view.get("inputFiles", ())
+    ]
+    told += [f"Files: {', '.join(named)}"] if named else []
+    return "\n\n".join(filter(None, told))
+
+
+def _as_markdown(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
@@ -239,7 +288,7 @@ def build_context(
         "steps": _view_steps(store, snapshot),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
-        "visit": present.visits.get(role, 0) + 1,
+        "visit": count_own(snapshot, present).get(role, 0) + 1,
         "attempt": present.attempts + 1,
         "lastError": _last_error(snapshot, present, workflow.roles[role]),
         "state": dict(present.state),
@@ -337,7 +386,7 @@ def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, A
 
 def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dict[str, Any] | None:
     """Return the error of the newest failed attempt, and what the check printed that refused it."""
-    error = view_error(snapshot, present.last_attempt)
+    error = view_error(snapshot, present)
     if error is None or error["kind"] != CHECK or present.last_attempt is None:
         return error
     attempt = get_typed(snapshot, present.last_attempt, ATTEMPT)

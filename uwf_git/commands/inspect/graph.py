@@ -18,7 +18,7 @@ from uwf_git.commands.inspect.show import (
     view_thread,
 )
 from uwf_git.commands.split import Container, find_container, label_branch, read_entry
-from uwf_git.commands.turn.flow import add_branches
+from uwf_git.commands.turn.flow import add_branches, count_own
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan
@@ -225,13 +225,14 @@ def picture_thread(store: Store, text: str) -> plan.Subject:
 def read_progress(shown: ShownThread) -> plan.Progress:
     document, move = shown.document, shown.move
     running = document.get("running") or {}
+    present = shown.snapshot.get_present()
     tried, view = "", document.get("try")
-    if view is not None and shown.snapshot.get_present().tried is not None:
+    if view is not None and present.tried is not None:
         of = f" of {view['of']}" if "of" in view else ""
         tried = f"try {view['number']}{of}, {view['turn']}"
     return plan.Progress(
         status=shown.snapshot.record.status,
-        visits=document["visits"],
+        visits=count_own(shown.snapshot, present),
         turn=END if move.role == END else document["currentNode"],
         attempts=document["attempts"],
         is_at_work=running.get("role") is not None,
@@ -250,11 +251,18 @@ def _mark(
         marks = plan.mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
     steps = before
-    may_give_up = any(node.fields.get("onError") == "continue" for node in moves.nodes.values())
-    if may_give_up or plan.list_shared_roles(moves):
+    nodes = moves.nodes.items()
+    may_give_up = any(node.fields.get("onError") == "continue" for _, node in nodes)
+    uses = any(node.kind == "workflow" for _, node in nodes)
+    if may_give_up or uses or plan.list_shared_roles(moves):
         tip = shown.snapshot.commit.oid
         steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
         progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
+    if uses and len(steps.commits) <= _MOST_COMMITS:
+        # A workflow that is used may have a role of the same name.
+        agents = [(place, node.agent) for place, node in nodes if node.kind == "agent"]
+        by_role = {role: steps.by_place.get(place, 0) for place, role in agents}
+        progress = progress._replace(visits=by_role)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
     marks = plan.mark_places(moves, progress, _find_position(shown, progress), within=within)
@@ -316,7 +324,7 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
         attempts=present.attempts,
         is_at_work=moment.running is not None,
         # Of a branch that is one agent; in others a role may play at several places.
-        steps_at={} if entry is None else {entry.place: sum(present.visits.values())},
+        steps_at={} if entry is None else {entry.place: present.depth},
     )
     return plan.mark_places(flow, progress, position, within=None if entry is None else entry.place)
 

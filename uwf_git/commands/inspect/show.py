@@ -12,6 +12,7 @@ from uwf_git.commands.split import find_node, name_work
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import (
     FlowPlace,
+    count_own,
     fill_template,
     find_turn_place,
     find_work_retries,
@@ -116,17 +117,18 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
     return view | _name_referred(payload, ("prompt", "trace"))
 
 
-def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:
-    if attempt is None:
+def view_error(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
+    """Return why the newest attempt failed, unless the thread has given up its place."""
+    if not present.attempts or present.last_attempt is None:
         return None
-    error: dict[str, Any] = get_typed(snapshot, attempt, ATTEMPT).payload["error"]
+    error: dict[str, Any] = get_typed(snapshot, present.last_attempt, ATTEMPT).payload["error"]
     return {"kind": error["kind"], "message": error["message"]}
 
 
 def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
     verdict = find_verdict(snapshot, present) if present.last_attempt is None else None
     if verdict is None:
-        return view_error(snapshot, present.last_attempt)
+        return view_error(snapshot, present)
     told = describe_rejection(verdict.payload["role"], verdict.payload["meta"])
     return {"kind": "rejected", "message": told}
 
@@ -379,12 +381,14 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     at_work = None if running is None else running.role
     role = at_work or move.turn_of
     node = find_node(snapshot, move.at) if at_work in {None, move.role} else None
-    visit = None if role is None else present.visits.get(role, 0) + 1
+    turn = None if node is None else node.iteration
+    if node is None and role is not None:
+        turn = count_own(snapshot, present).get(role, 0) + 1
     last = find_node(snapshot, present.at)
     last_node = None if present.role == START else present.role
     return {
         "currentNode": role if node is None else node.id,
-        "currentIteration": visit if node is None else node.iteration,
+        "currentIteration": turn,
         "lastNode": last_node if last is None else last.id,
         "next": move.role,
     }
@@ -416,7 +420,7 @@ def _view_now(
         view["running"] = running.view()
     if present.waiting is not None:
         view["waiting"] = context.view_waiting(store, snapshot, present)
-        question = context.view_question(snapshot, present)
+        question = context.view_question(store, snapshot, present)
         if question is not None:
             view["question"] = question
     if present.paused_from is not None:
@@ -437,10 +441,11 @@ def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
     if snapshot.record.event in {"wait", "split"}:
         # The body is the question, or lists the branches: the document has these in full.
         return ""
-    error = view_failure(snapshot, present)
-    if snapshot.record.event == "attempt" and error is not None:
+    if snapshot.record.event == "attempt" and present.last_attempt is not None:
         # The body is the end of the agent's log.
-        return str(error["message"])
+        error = get_typed(snapshot, present.last_attempt, ATTEMPT).payload["error"]["message"]
+        given_up = "" if present.attempts else f"{snapshot.record.role} was given up: "
+        return f"{given_up}{error}"
     return snapshot.body
 
 

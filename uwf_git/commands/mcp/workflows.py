@@ -31,7 +31,7 @@ from uwf_git.commands.control.answer import (
     retry_thread,
 )
 from uwf_git.commands.family import Family, walk_descendants
-from uwf_git.commands.inspect.context import find_wait, view_question
+from uwf_git.commands.inspect.context import find_wait, tell_given, view_question
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import ASKED, ListRequest, is_stuck, list_thread_rows
 from uwf_git.commands.inspect.show import get_text, show_thread
@@ -315,17 +315,18 @@ def _find_questions(store: Store, thread: ThreadId) -> dict[str, Question]:
     return {
         f"q-{find_wait(store, each).commit.oid}": question
         for each in (tip, *(branch for _, branch in walk_descendants(store, tip)))
-        if each.record.status == "waiting" and (question := _read_question(each)) is not None
+        if each.record.status == "waiting" and (question := _read_question(store, each)) is not None
     }
 
 
-def _read_question(snapshot: Snapshot) -> Question | None:
-    view = view_question(snapshot, snapshot.get_present())
+def _read_question(store: Store, snapshot: Snapshot) -> Question | None:
+    view = view_question(store, snapshot, snapshot.get_present())
     if view is None:
         return None
     parts = [
         f"{view['role']}: {view.get('description', '')}",
         view.get("systemPrompt"),
+        tell_given(view),
         f"The task: {view['task']}",
     ]
     if view["lastStep"] is not None:

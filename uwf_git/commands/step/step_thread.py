@@ -5,7 +5,7 @@ Before the ref moves nothing has happened; after it everything has. Source: seed
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import run_at_once
@@ -45,7 +45,12 @@ from uwf_git.commands.step.ending import (
     sweep_worktrees_of,
     with_files,
 )
-from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
+from uwf_git.commands.step.record_turn import (
+    TurnFailed,
+    TurnInterrupted,
+    record_turn,
+    wait_for_person,
+)
 from uwf_git.commands.turn.branches import (
     ThreadNotActive,
     ThreadNotReady,
@@ -80,6 +85,8 @@ from uwf_git.commands.worktree.worktrees import note_origin
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
+from uwf_git.model.node import Node
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END
 from uwf_git.store.locks import LockingUnsupported
 from uwf_git.store.packing import has_many_packs
@@ -389,16 +396,12 @@ def _take_step(
             return split_thread(store, caller, seen, following, named=named)
         spending = read_spending(store, snapshot, present)
         check_limits(spending.thread, spending.present)
-        where = (
-            find_source(store, snapshot) if named is None else existing_directory(named, caller.cwd)
-        )
-        choice = request.choice._replace(workdir=where)
-        agent = choose_agent(store, snapshot, present, role=following.role, choice=choice)
+        asked, role = Retake(request.choice, named), following.role
+        where, agent, checks = choose_players(store, caller, (snapshot, present), asked, role=role)
         if is_person(agent):
             record_before_wait(store, caller, snapshot, following, agent)
             return wait_for_person(store, caller, seen, turn=following)
         # Trusted even if the work directory is missing: the user gives the two one by one.
-        checks = choose_checks(store, snapshot, present, role=following.role, choice=choice)
         if request.choice.trust:
             trust_agents(store, [agent.payload, *checks], where)
         workdir = choose_place(store, caller, snapshot, named=named)
@@ -411,6 +414,35 @@ def _take_step(
         played = refuse_inputs(turn) or play_recorded(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
+
+
+class Retake(NamedTuple):
+    """Who takes a step, and where: as its options say, also of a step that is taken again."""
+
+    choice: Choice = Choice()
+    workdir: str | None = None
+
+
+def choose_players(
+    store: Store,
+    caller: Caller,
+    seen: tuple[Snapshot, ThreadState],
+    asked: Retake,
+    *,
+    role: str,
+) -> tuple[str | None, Node, list[dict[str, Any]]]:
+    """Return where *role* plays, by which agent, and its checks, or refuse what may not run here.
+
+    Nothing is written.
+    """
+    snapshot, present = seen
+    named = asked.workdir
+    where = find_source(store, snapshot) if named is None else existing_directory(named, caller.cwd)
+    choice = asked.choice._replace(workdir=where)
+    agent = choose_agent(store, snapshot, present, role=role, choice=choice)
+    if is_person(agent):
+        return where, agent, []
+    return where, agent, choose_checks(store, snapshot, present, role=role, choice=choice)
 
 
 def _step_branches(
@@ -443,6 +475,12 @@ def _step_branches(
             joined = found if trunk == thread else joined
         except (Refused, Conflict) as error:
             told.append(BranchStep(trunk, None, error))
+    for each in told:
+        if isinstance(each.error, TurnFailed) and get_head(store, each.thread).archived:
+            each.error.hint = (
+                f"its branch has ended: `uwf thread step {thread}` goes on without it; "
+                f"`uwf thread read {thread}` has its output"
+            )
     if joined is None:
         joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))
     return joined._replace(branches=tuple(told))
@@ -466,6 +504,7 @@ def _step_all(
     """
     told: list[BranchStep] = []
     interrupted: list[TurnInterrupted] = []
+    broken: list[OSError] = []
 
     def take(thread: ThreadId) -> BranchStep:
         try:
@@ -474,6 +513,10 @@ def _step_all(
             if isinstance(error, TurnInterrupted):
                 interrupted.append(error)
             return BranchStep(thread, None, error)
+        except OSError as error:
+            # As of a full disk: raised once the agents of the others have ended.
+            broken.append(error)
+            return BranchStep(thread, None)
         finally:
             _unite(store)
 
@@ -484,6 +527,8 @@ def _step_all(
             # At the limit, each of the others tells of it.
             end = None if left is None or left <= 0 else len(told) + left
             told += run_at_once(take, leaves[len(told) : end], jobs=request.jobs)
+            if broken:
+                raise broken[0]
     except KeyboardInterrupt:
         if not interrupted:
             raise

@@ -1,13 +1,14 @@
 """What a flow and the settings say of a turn: where it goes, what it is given, tries and limits."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.family import list_branches
-from uwf_git.commands.split import Asked, Container, find_in_flow, read_entry
+from uwf_git.commands.family import count_visits_before, list_branches
+from uwf_git.commands.split import Asked, Container, find_in_flow, read_entry, read_flow
 from uwf_git.engine.flow_move import (
     FlowWords,
     Move,
@@ -22,12 +23,20 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, Position, parent, parse_position
 from uwf_git.model.limits import LIMITS, Spent, find_limit_problem, find_spent, find_time_left_s
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import ThreadState, add_usage
+from uwf_git.model.workflow import Workflow
 from uwf_git.store.git.config import GitConfig, parse_size
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import Snapshot, get_role, get_workflow, read_root, read_snapshot
+from uwf_git.store.threads.history import (
+    Snapshot,
+    StepChain,
+    get_role,
+    get_workflow,
+    read_root,
+    read_snapshot,
+)
 
 # Flows at a turn: where a thread goes next, what its agent is given, what its result changes.
 #
@@ -476,17 +485,21 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
     """Return the limits of the thread at *snapshot*, and what was spent of them here."""
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
+    spent = _count_joined(at_root)
     # Without limits nobody asks what the branches spent.
-    spent = add_branches(store, root, at_root) if at_root.limits else _count_joined(at_root)
+    if at_root.limits and at_root.split is not None:
+        spent = _add_open_branches(store, root, spent)
     return Spending(root.record.thread, spent)
 
 
 def add_branches(store: Store, at: Snapshot, present: ThreadState) -> ThreadState:
     """Return *present*, the thread's state at *at*, with what its branches spent until now.
 
-    Its ``depth`` counts all steps, those of joined branches as well.
+    Its ``depth`` counts all steps, those of joined branches as well; of a branch since it began.
     """
     spent = _count_joined(present)
+    if spent.depth != present.depth:
+        spent = spent._replace(depth=spent.depth - count_visits_before(store, at))
     return spent if present.split is None else _add_open_branches(store, at, spent)
 
 
@@ -525,3 +538,39 @@ def _add_open_branches(store: Store, at: Snapshot, spent: ThreadState) -> Thread
         if present.split is not None:
             spent = _add_open_branches(store, inner, spent)
     return spent
+
+
+# Which steps are a role's own: a workflow that is used may have a role of the same name.
+
+
+def count_own(snapshot: Snapshot, present: ThreadState) -> Mapping[str, int]:
+    """Return how many steps each role of a table took: ``visits`` without those of used workflows.
+
+    Only where both have a role of one name, the thread's steps are read. Of a flow return
+    ``visits``: there no condition reads the number.
+    """
+    workflow = get_workflow(snapshot, present.workflow)
+    # A table whose steps are all its own has joined no other: that spares the look at its roles.
+    if workflow.flow is not None or sum(present.visits.values()) == present.depth:
+        return present.visits
+    shared = workflow.roles.keys() & present.visits.keys()
+    if shared.isdisjoint(_list_used_roles(snapshot, workflow)):
+        return present.visits
+    chain = StepChain(snapshot)
+    return Counter(str(chain.get(n).payload["role"]) for n in reversed(range(len(chain))))
+
+
+def _list_used_roles(snapshot: Snapshot, workflow: Workflow) -> set[str]:
+    """List the roles of the workflows that *workflow* uses, and of those that these use."""
+    roles, seen, pending = set[str](), set[NodeHash](), [workflow]
+    while pending:
+        user = pending.pop()
+        flow = read_flow(snapshot, user)
+        parts = map(partial(get_role, snapshot), user.roles.values())
+        used = {each.workflow for each in (parts if flow is None else flow.nodes.values())}
+        for name in used - seen:
+            if name is not None:
+                seen.add(name)
+                pending.append(get_workflow(snapshot, name))
+                roles.update(pending[-1].roles)
+    return roles

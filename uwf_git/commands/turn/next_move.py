@@ -3,11 +3,12 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from uwf_git.commands.family import BranchHeld, check_ancestors, list_branches, walk_descendants
 from uwf_git.commands.split import find_container
-from uwf_git.commands.turn.flow import decide_flow, find_limit, run_in_fork
+from uwf_git.commands.turn.flow import count_own, decide_flow, find_limit, run_in_fork
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
 from uwf_git.engine.moderator import (
@@ -131,10 +132,11 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
 
 
 def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
+    # Most positions ask no condition.
+    position = cache(lambda: _position(snapshot, present, head))
+
     def holds(condition: str) -> bool:
-        # Made for each condition: most positions ask none or one.
-        position = _position(snapshot, present, head)
-        context = build_context(position, lambda: _build_history(present.depth - 1, []))
+        context = build_context(position(), lambda: _build_history(present.depth - 1, []))
         return plainly_holds(condition, context)
 
     return next_role(graph, present.role, holds)
@@ -193,7 +195,7 @@ def _position(snapshot: Snapshot, present: ThreadState, head: Node) -> Position:
         depth=present.depth,
         state=present.state,
         prompt=snapshot.get_start().payload["prompt"],
-        iteration=present.visits.get(present.role, 0),
+        iteration=count_own(snapshot, present).get(present.role, 0),
         start_time_ms=present.started_at,
     )
 
@@ -221,10 +223,12 @@ class NextMove(NamedTuple):
 
     def may_be_held(self, snapshot: Snapshot) -> bool:
         """Return whether a problem, a limit or a thread around it may keep it from this move."""
-        is_limited = bool(snapshot.get_present().limits) and self.turn_of is not None
+        status = snapshot.record.status
+        has_turn = status != "ready" or self.turn_of is not None
+        is_limited = bool(snapshot.get_present().limits) and has_turn
         is_branch = snapshot.record.parent_thread is not None
         may_be = is_limited or is_branch or self.problem is not None
-        return snapshot.record.status == "ready" and may_be
+        return status in {"ready", "waiting", "failed"} and may_be
 
 
 class Advice(NamedTuple):
@@ -291,7 +295,12 @@ def advise(
         return _tell_problem(held)
     present = snapshot.get_present()
     if status == "paused":
-        return Advice(_after_pause(thread, present))
+        return Advice(_after_pause(store, snapshot, move))
+    if status == "split":
+        return _when_split(store, snapshot)
+    limit = _find_limit_of_turn(store, snapshot, status, move)
+    if limit is not None:
+        return _tell_problem(limit)
     if status == "failed":
         return Advice(
             f"`uwf thread retry {thread}` lets a run go on, and with -m tells the agent something; "
@@ -299,11 +308,6 @@ def advise(
         )
     if status == "waiting" and present.waiting is not None:
         return Advice(_wait(thread, present.waiting))
-    if status == "split":
-        return _when_split(store, snapshot)
-    limit = _find_limit(store, snapshot)
-    if limit is not None and move.problem is None and move.turn_of is not None:
-        return _tell_problem(limit)
     return _when_ready(store, snapshot, move, default or store.config.get(CONFIG_NAME))
 
 
@@ -329,12 +333,6 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
 def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
-    failed = sum(branch.record.status == "failed" for branch in below)
-    if failed:
-        told = "a branch has failed" if failed == 1 else f"{failed} branches have failed"
-        return Advice(
-            f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
-        )
     trunks = [each for each in below if each.record.status == "split"]
     has_new = any(
         branch.head is None
@@ -345,9 +343,15 @@ def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
     if problem is not None:
         return _tell_problem(problem)
+    failed = sum(branch.record.status == "failed" for branch in below)
+    if failed:
+        told = "a branch has failed" if failed == 1 else f"{failed} branches have failed"
+        return Advice(
+            f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
+        )
     held = [each for each in leaves if each.record.status in {"waiting", "paused"}]
     if held and len(held) == len(leaves) and not has_new:
-        return Advice(_when_held(thread, held))
+        return Advice(_when_held(store, thread, held))
     return Advice(
         f"its branches go on: `uwf thread run {thread}` drives all of them, "
         f"`uwf thread step {thread}` steps each once",
@@ -381,17 +385,25 @@ def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
         return damage
 
 
+def _find_limit_of_turn(
+    store: Store, snapshot: Snapshot, status: str, move: NextMove
+) -> UwfError | None:
+    """Return what ``_find_limit`` does if a thread with *status* has a turn to begin or answer."""
+    # Who waits or has failed has a turn, also where nobody has decided the move.
+    return _find_limit(store, snapshot) if move.turn_of or status != "ready" else None
+
+
 def _tell_problem(problem: UwfError) -> Advice:
     return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
 
-def _when_held(thread: ThreadId, held: Sequence[Snapshot]) -> str:
+def _when_held(store: Store, thread: ThreadId, held: Sequence[Snapshot]) -> str:
     """Return what to type when all that is left of the branches of *thread* needs somebody."""
     first = held[0]
     branch, present = first.record.thread, first.get_present()
     waiting = None if first.record.status == "paused" else present.waiting
     if waiting is None:
-        told = f"branch {branch} is paused: {_after_pause(branch, present)}"
+        told = f"branch {branch} is paused: {_after_pause(store, first, NextMove())}"
     elif waiting.until is None:
         told = f"branch {branch} waits for {waiting.role}: {_wait(branch, waiting)}"
     else:
@@ -413,14 +425,24 @@ def _wait(thread: ThreadId, waiting: Waiting, *, run: ThreadId | None = None) ->
     )
 
 
-def _after_pause(thread: ThreadId, present: ThreadState) -> str:
+def _after_pause(store: Store, snapshot: Snapshot, move: NextMove) -> str:
+    thread, present = snapshot.record.thread, snapshot.get_present()
+    resume, before = f"`uwf thread resume {thread}` lets it go on", str(present.paused_from)
+    if before == "split":
+        split = _when_split(store, snapshot)
+        if not split.is_usual:
+            return f"{resume}; {split.text}"
+    else:
+        limit = _find_limit_of_turn(store, snapshot, before, move)
+        if limit is not None:
+            return f"{resume}; {_tell_problem(limit).text}"
     then = {
         "failed": f"`uwf thread retry {thread}`",
         "waiting": f"`uwf thread answer {thread}`",
-    }.get(str(present.paused_from), f"`uwf thread run {thread}`")
+    }.get(before, f"`uwf thread run {thread}`")
     if present.waiting is not None and present.waiting.until is not None:
         then = f"`uwf thread run {thread} --wait`"
-    return f"`uwf thread resume {thread}` lets it go on, then {then}"
+    return f"{resume}, then {then}"
 
 
 def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str | None) -> Advice:

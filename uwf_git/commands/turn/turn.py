@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import AgentReply
+from uwf_git.agents.command_line import REPLY_FIELDS, AgentReply
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.commands.split import SplitRefused, find_container
 from uwf_git.commands.turn.flow import (
@@ -12,6 +12,7 @@ from uwf_git.commands.turn.flow import (
     KeepRules,
     RetryRules,
     Spending,
+    count_own,
     fill_template,
     run_in_fork,
 )
@@ -290,7 +291,7 @@ def _fill(
         return fill_template(snapshot, present, place, template)
     prompt = snapshot.get_start().payload["prompt"]
     words = FlowWords("javascript", present.state, prompt, present.depth)
-    return words.fill_here(template, present.visits.get(role.name, 0))
+    return words.fill_here(template, count_own(snapshot, present).get(role.name, 0))
 
 
 # The files that a turn is given (``inputFiles``), read as they are now.
@@ -379,6 +380,12 @@ STORED = ("meta", "content", "usage", "state", "session")
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
     return get_schema(snapshot, get_role(snapshot, workflow.roles[role]).output_schema)
+
+
+def list_undeclared(schema: Any, fields: Mapping[str, Any]) -> list[str]:
+    """Return the keys of *fields* that may stand beside a meta, and are no fields of *schema*."""
+    declared = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return sorted((fields.keys() & REPLY_FIELDS) - declared.keys())
 
 
 def find_role_problem(tip: Snapshot, meta: Any) -> str | None:

@@ -17,7 +17,11 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.control.change_rules import (
+    AmendRequest,
+    amend_thread,
+    poke_thread,
+)
 from uwf_git.commands.draft import (
     Draft,
     DraftRequest,
@@ -40,7 +44,8 @@ from uwf_git.commands.start import (
     name_agent,
     start_thread,
 )
-from uwf_git.commands.turn.choose_agent import bind_roles, find_played, read_played
+from uwf_git.commands.step.step_thread import Retake
+from uwf_git.commands.turn.choose_agent import Choice, bind_roles, find_played, read_played
 from uwf_git.commands.turn.turn import list_field_problems
 from uwf_git.commands.workflow.build import picture_source, picture_workflow, put_workflow
 from uwf_git.commands.workflow.find import find_used
@@ -136,6 +141,16 @@ def fork(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     return task.fork(at=take_text(body, "commit") or None, reason=take_text(body, "reason"))
 
 
+def poke(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    check_names(body, "hint", "go")
+    hint = take_text(body, "hint")
+    # Where no driver could take the step again, it is not taken back.
+    retake = Retake(Choice(default=site.place.agent)) if check_go(body) else None
+    with site.place.writing() as store:
+        poke_thread(store, site.place.caller, task.task_id, hint=hint, retake=retake)
+    return task
+
+
 def run(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     """Record nothing: the driver is what is asked for."""
     check_names(body, "go")
@@ -216,7 +231,7 @@ CONTROLS: Mapping[str, Control] = {
     "interrupt": _steer(TaskHandle.interrupt, needed=True),
     "resume": _steer(TaskHandle.resume),
     "retry": _steer(TaskHandle.retry, "hint"),
-    "poke": _steer(TaskHandle.poke, "hint"),
+    "poke": poke,
     "kill": _steer(TaskHandle.cancel, may_go=False),
     "fork": fork,
     "patch": patch,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.commands.agent_run.runs import stamp_work
 from uwf_git.commands.control.answer import read_question
-from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.inspect.context import get_context, render_prompt, tell_given
 from uwf_git.commands.inspect.graph import picture_thread, view_present
 from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.logs import LogReader, LogRequest
@@ -653,10 +653,8 @@ def view_question(site: Site, asked: Asked) -> dict[str, Any]:
     found = read_question(store, place.caller, asked.params["thread"], default=place.agent)
     context = get_context(store, found.thread)
     role = context["role"]
-    texts = (role.get("description"), role.get("systemPrompt"), context.get("input"))
-    html = "".join(
-        render_markdown(site.mask(each), top=_TOP) for each in texts if isinstance(each, str)
-    )
+    texts = (role["description"], role["systemPrompt"], tell_given(context))
+    html = "".join(render_markdown(site.mask(each), top=_TOP) for each in texts)
     return {
         "thread": found.thread,
         "role": found.role,
