@@ -22,7 +22,7 @@ else:
 
 
 def speak_utf8() -> None:
-    """Start this program again if words and paths are not UTF-8 for it: so they are everywhere."""
+    """Start this program again in UTF-8 mode if its locale encodes words and paths otherwise."""
     if sys.getfilesystemencoding() != "utf-8":
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (this program again)
 

@@ -93,25 +93,27 @@ class Terminal:
 
     def read_line(self, prompt: str = "> ") -> str | None:
         """Return a line without its line feed; None for Ctrl-D."""
-        self.say(prompt)
-        try:
-            while len(line := os.read(self.descriptor, 16 * _LONGEST_LINE)) >= _LONGEST_LINE:
-                self.say(f"{_TOO_LONG}{prompt}")
-        except OSError as error:
-            raise _terminal_closed() from error
-        if line:
+        while line := self._read_bytes(prompt):
             self._ends = 0
             try:
                 return line.decode().rstrip("\r\n")
             except UnicodeDecodeError:
                 self.say(_NOT_UTF_8)
-                return self.read_line(prompt)
         # A closed terminal returns end of file for ever; a person types Ctrl-D once or twice.
         self._ends += 1
         if self._ends > _MOST_ENDS:
             raise _terminal_closed()
         self.say("\n")
         return None
+
+    def _read_bytes(self, prompt: str) -> bytes:
+        self.say(prompt)
+        try:
+            while len(line := os.read(self.descriptor, 16 * _LONGEST_LINE)) >= _LONGEST_LINE:
+                self.say(f"{_TOO_LONG}{prompt}")
+        except OSError as error:
+            raise _terminal_closed() from error
+        return line
 
 
 # Edit a longer text in the user's editor.

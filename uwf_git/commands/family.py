@@ -234,8 +234,11 @@ def count_visits_before(store: Store, snapshot: Snapshot) -> int:
 
 
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
-    trunk = read_trunk(store, snapshot)
-    found = None if trunk is None else trunk.get_present().split
+    trunk = found = None
+    # The split lies behind the branch's own commits, too.
+    with suppress(StoreDamaged):
+        trunk = read_trunk(store, snapshot)
+        found = None if trunk is None else trunk.get_present().split
     if trunk and found and snapshot.record.thread in {child.thread for child in found.children}:
         # It takes no step before it joins, so the walk below can be saved.
         return trunk

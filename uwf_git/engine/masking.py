@@ -494,9 +494,9 @@ def _mask_members(value: Any, *, is_secret: bool) -> Any:
 #
 # A fingerprint has the length and a salted hash of the secret, with which each window of that
 # length is compared, and eight bits of its beginning, which say where a comparison pays. A secret
-# has one fingerprint (two, if it has letters of Latin-1), not one for each spelling: their eight
-# bits together would tell much of its beginning. So a text is searched as it is, and decoded from
-# JSON, URLs, base64 and hexadecimal.
+# has one fingerprint (more, if it is encoded or has letters of Latin-1), not one for each
+# spelling: their eight bits together would tell much of its beginning. So a text is searched as it
+# is, and decoded from JSON, URLs, base64 and hexadecimal.
 
 SALT_BYTES = 16
 

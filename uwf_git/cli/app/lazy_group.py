@@ -83,7 +83,7 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 def write_brief_ending(
     formatter: click.HelpFormatter, ctx: click.Context, exits: Mapping[int, str]
 ) -> None:
-    """Write the exit statuses and the *shared* options, which the page of the program explains.
+    """Write the exit statuses, and the shared options by their names: the program's page has them.
 
     *exits* says in a verb's own words what a status means.
     """

@@ -25,12 +25,7 @@ from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
 from uwf_git.cli.workflow import is_file
 from uwf_git.cli.workflow_put import naming, note_warnings, put_file, read_source, render_unwarned
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import (
-    Amended,
-    AmendRequest,
-    amend_thread,
-    poke_thread,
-)
+from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.files import poke_with_files
 from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.workflow.build import in_file

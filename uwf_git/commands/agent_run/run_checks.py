@@ -256,7 +256,8 @@ REPLY_VARIABLE = "UWF_REPLY"
 
 _INTERRUPTED = "interrupted"
 _MAX_LOG_BYTES = 1024 * 1024
-_LONGEST_SECRET = 4096
+# Also in base64 and hexadecimal.
+_LONGEST_SECRET = 16 * 1024
 
 
 class NotStarted(AgentFailed):

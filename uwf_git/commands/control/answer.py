@@ -248,6 +248,7 @@ def pause_thread(
         stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
     except Conflict as error:
         error.message += f"; thread {thread} is paused all the same"
+        error.args = (error.message,)
         raise
     if paused_before is not None and not stopped:
         raise paused_before

@@ -251,17 +251,20 @@ def _mark(
         marks = plan.mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
     steps = before
-    nodes = moves.nodes.items()
-    may_give_up = any(node.fields.get("onError") == "continue" for _, node in nodes)
-    uses = any(node.kind == "workflow" for _, node in nodes)
+    nodes = moves.nodes.values()
+    may_give_up = any(node.fields.get("onError") == "continue" for node in nodes)
+    uses = any(node.kind == "workflow" for node in nodes)
     if may_give_up or uses or plan.list_shared_roles(moves):
         tip = shown.snapshot.commit.oid
         steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
         progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
     if uses and len(steps.commits) <= _MOST_COMMITS:
         # A workflow that is used may have a role of the same name.
-        agents = [(place, node.agent) for place, node in nodes if node.kind == "agent"]
-        by_role = {role: steps.by_place.get(place, 0) for place, role in agents}
+        by_role = {
+            node.agent: steps.by_place.get(place, 0)
+            for place, node in moves.nodes.items()
+            if node.kind == "agent"
+        }
         progress = progress._replace(visits=by_role)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place

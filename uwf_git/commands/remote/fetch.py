@@ -271,7 +271,8 @@ class _Received:
         self.seen = read_shared(store, remote)
         self.here = read_shared(store)
         # What a plain `git fetch --depth` or `--filter` brought may lack its history or its files.
-        is_part = store.config.get(f"remote.{remote.name}.promisor") or has_cut_history(store)
+        is_part = store.config.get_flag(f"remote.{remote.name}.promisor", default=False)
+        is_part = is_part or has_cut_history(store)
         self._whole = (self.here,) if is_part else (self.seen, self.here)
         self.there = SharedRefs({}, {}, {})
         self.ignored: list[str] = []

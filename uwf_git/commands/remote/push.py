@@ -110,9 +110,10 @@ class Pushed(NamedTuple):
                 refs=refs,
             )
         if self.refused:
-            refusal = self.refused[0]
+            # A lock passes; what else was refused does not.
+            refusal = next((x for x in self.refused if not _is_held(x)), self.refused[0])
             lock = _find_untaken_lock(refusal)
-            if lock is not None and lock[2].startswith("File exists"):
+            if lock is not None and _is_held(refusal):
                 return RefLocked(lock[1], remote=remote)
             refs = [each.unit.name for each in self.refused]
             output = refusal.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
@@ -393,6 +394,11 @@ def _find_untaken_lock(result: UnitResult) -> re.Match[str] | None:
     refs = [change.ref for change in result.unit.changes]
     lines = result.output.splitlines()
     return _NOT_LOCKED.search("\n".join(x for x in lines if any(f"'{ref}'" in x for ref in refs)))
+
+
+def _is_held(result: UnitResult) -> bool:
+    lock = _find_untaken_lock(result)
+    return lock is not None and lock[2].startswith("File exists")
 
 
 def _find_begun(unit: PushUnit) -> Oid | None:

@@ -193,6 +193,9 @@ def find_range(turn: Turn, before: str | None) -> str | None:
         if chain is not None:
             before = before or chain.find_begun()
             after = _record(turn, chain, "after", since=before)
+            if before is None:
+                # What it changed is not known, though the files are recorded again.
+                note_files(files_heads(turn.store, turn.thread), turn.started_after, UNKNOWN)
     return None if before is None or after in {None, before} else f"{before}..{after}"
 
 
@@ -235,7 +238,10 @@ def judge_by(secrets: Secrets) -> HasKey:
 
 @contextmanager
 def warned(store: Store, thread: ThreadId, after: str) -> Iterator[None]:
-    """Let no failure of recording fail the turn after *after*; note it, the first for a warning."""
+    """Let no failure to record files fail the turn after *after*.
+
+    Each failure is noted, and the first of *thread* for a warning.
+    """
     try:
         yield
     except (UwfError, OSError, ValueError) as error:

@@ -478,8 +478,8 @@ def _step_branches(
     for each in told:
         if isinstance(each.error, TurnFailed) and get_head(store, each.thread).archived:
             each.error.hint = (
-                f"its branch has ended: `uwf thread step {thread}` goes on without it; "
-                f"`uwf thread read {thread}` has its output"
+                f"branch {each.thread} has ended: `uwf thread step {thread}` goes on without that "
+                f"branch; `uwf thread read {thread}` has the agent's output"
             )
     if joined is None:
         joined = read_thread_result(read_snapshot(store, get_head(store, thread).commit))

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from uwf_git.commands.family import count_visits_before, list_branches
@@ -19,6 +20,7 @@ from uwf_git.engine.flow_move import (
 )
 from uwf_git.engine.flow_state import find_open_try, fold_turn, is_verdict_due, read_state
 from uwf_git.engine.masking import MASK, find_secrets, is_secret_name, mask
+from uwf_git.engine.moderator import expression
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, Position, parent, parse_position
@@ -210,6 +212,8 @@ def evaluate_within_limits(snapshot: Snapshot, flow: Flow, work: Callable[[], An
     try:
         if flow.language != _JSONATA:
             return work()
+        # Before the fork: in it an import counts against the limits, and may wait for a thread.
+        import_module(expression.__name__)
         return run_in_fork(work)
     except Refused as error:
         if error.code not in _OF_EXPRESSIONS:

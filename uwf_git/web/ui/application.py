@@ -262,8 +262,10 @@ class Application:
             case 404:
                 return self._tell_missing()
             case 405:
-                told = f"nothing at this address takes {request.method[:20]}"
-                return self._tell(BadUsage(told, code="no-such-method"))
+                method = request.method[:20]
+                return self._tell(
+                    BadUsage(f"nothing at this address takes {method}", code="no-such-method")
+                )
         return self._tell(error)
 
     async def _asset(self, request: Request) -> Response:

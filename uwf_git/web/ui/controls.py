@@ -17,11 +17,7 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.change_rules import (
-    AmendRequest,
-    amend_thread,
-    poke_thread,
-)
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.draft import (
     Draft,
     DraftRequest,
