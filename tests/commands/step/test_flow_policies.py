@@ -167,8 +167,9 @@ def test_a_step_that_gives_a_branch_up_says_to_step_its_thread(world: World) -> 
     with pytest.raises(TurnFailed) as caught:
         check_branches(stepped)
 
-    assert f"`uwf thread step {thread}` goes on without it" in str(caught.value.hint)
-    assert branches(world, thread)[1] not in str(caught.value.hint)
+    assert f"`uwf thread step {thread}` goes on without that branch" in str(caught.value.hint)
+    # No command is about the branch that has ended.
+    assert f"{branches(world, thread)[1]}`" not in str(caught.value.hint)
 
 
 NESTED = """\
