@@ -1,4 +1,4 @@
-"""What is around a process: the variables of git, other processes, the folders of a project."""
+"""What is around a process: modules, the locale, git's variables, processes, project folders."""
 
 import os
 import sys
@@ -13,6 +13,11 @@ class Lazy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)
+
+
+def load(module: ModuleType) -> None:
+    """Import a `Lazy` module now: before a fork, say, whose limits are for what follows."""
+    import_module(module.__name__)
 
 
 if TYPE_CHECKING:

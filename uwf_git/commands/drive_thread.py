@@ -27,7 +27,7 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
-from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, resolve_or_begin
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.choose_agent import check_roles
 from uwf_git.commands.turn.flow import LimitReached, RetryRules, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
@@ -144,10 +144,8 @@ def hold_drive(
     store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
 ) -> Iterator["Drive"]:
     """Hold the thread's drive lock and yield the drive that ``drive_thread`` runs."""
-    head = resolve_or_begin(store, request.step.thread)
-    snapshot = read_snapshot(store, head.commit)
-    if head.archived and not request.may_have_ended:
-        raise ThreadNotActive(snapshot)
+    named, may_have_ended = request.step.thread, request.may_have_ended
+    head, snapshot = read_active(store, named, may_have_ended=may_have_ended)
     choice = request.step.choice
     roles = check_roles(snapshot, request.until, choice.agents)
     choice = choice._replace(others=roles, is_for_drive=True)

@@ -17,6 +17,7 @@ from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import (
     Join,
     Side,
+    find_depth_problem,
     fold_result,
     merge_conflict,
     merge_map,
@@ -47,7 +48,7 @@ from uwf_git.model.flow import (
     parse_position,
 )
 from uwf_git.model.names import ALPHABET, NodeHash, Oid, ThreadId
-from uwf_git.model.node import Node, NotCanonical, build_node, canonical
+from uwf_git.model.node import Node, build_node
 from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
@@ -402,14 +403,13 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
         errors = []
     split = find_split(tip)
     state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
-    try:
-        canonical({"state": state})  # nobody could read a deeper now.json
-    except NotCanonical as error:
+    problem = find_depth_problem(state)
+    if problem is not None:
         raise Refused(
-            f"the branches of {container.label} cannot be joined: {error.message}",
+            f"the branches of {container.label} cannot be joined: {problem}",
             code="state-too-deep",
             hint=f"`uwf thread fork {tip.record.thread}` begins a thread before the split",
-        ) from error
+        )
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:

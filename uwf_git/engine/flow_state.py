@@ -75,12 +75,20 @@ def find_patch_problem(patch: Any) -> str | None:
     return None
 
 
+def find_depth_problem(state: Mapping[str, Any]) -> str | None:
+    """Return why no ``now.json`` can hold *state*, as one that is too deep; None: it can."""
+    try:
+        canonical({"state": state})
+    except NotCanonical as error:
+        return error.message
+    return None
+
+
 def find_state_problem(state: Mapping[str, Any]) -> str | None:
     """Return why *state* is too large (1 MiB of compact JSON) or too deep, or None."""
-    try:
-        canonical({"state": state})  # as now.json holds it
-    except NotCanonical as error:
-        return f"the state cannot be stored: {error.message}"
+    problem = find_depth_problem(state)
+    if problem is not None:
+        return f"the state cannot be stored: {problem}"
     size = _count_bytes(state)
     if size <= MAX_STATE_BYTES:
         return None

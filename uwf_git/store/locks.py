@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 import zlib
@@ -315,6 +316,12 @@ _GUARDS = 64
 _PATIENCE_S = 5.0
 _LOCKFILE_PAUSE_S = 0.01
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def find_held_lock(told: str) -> str:
+    """Return the lock file that git could not take, by what it has *told*; "" if there is none."""
+    found = re.search(r"Unable to create '(.+\.lock)': File exists", told)
+    return "" if found is None else found[1]
 
 
 class RefLocked(Conflict):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
-from uwf_git.model.names import Oid
+from uwf_git.model.names import Oid, is_oid
 from uwf_git.store.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
@@ -520,11 +520,11 @@ def _expiry(store: Store, git: str, environ: Mapping[str, str]) -> str:
 
 def has_cut_history(store: Store) -> bool:
     """Return whether a plain `git fetch --depth` marked a commit of ours: git needs none behind."""
-    marks = read_if_there(os.path.join(store.path, "shallow")).decode("ascii").split()
+    marks = read_if_there(os.path.join(store.path, "shallow")).decode(errors="replace").split()
     return any(
         b"\nUwf-Format: " in read_raw_commit(store.objects, Oid(each))
         for each in marks
-        if has_object(store.objects, Oid(each))
+        if is_oid(each) and has_object(store.objects, Oid(each))
     )
 
 

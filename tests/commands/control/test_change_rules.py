@@ -14,7 +14,6 @@ from uwf_git.commands.control.change_rules import (
     build_rule_change,
     steer_between_steps,
 )
-from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.workflow.build import put_workflow
@@ -160,10 +159,10 @@ def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> 
     before = world.tip(thread)
 
     with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
-        world.poke(thread, retake=Retake(Choice(("checker=mine",))))
+        world.poke(thread, retake=Choice(("checker=mine",)))
 
     assert world.tip(thread) == before
-    assert world.poke(thread, retake=Retake(Choice(("writer=mine",)))).depth == 0
+    assert world.poke(thread, retake=Choice(("writer=mine",))).depth == 0
 
 
 def _at_limit(world: World, thread: ThreadId) -> None:
@@ -181,14 +180,14 @@ def _unset(world: World, _thread: ThreadId) -> None:
 @pytest.mark.parametrize(
     ("spoil", "code", "retake"),
     [
-        (_at_limit, "limit-reached", Retake()),
-        (_untrusted, "agent-not-trusted", Retake()),
-        (_unset, "bad-retry-setting", Retake()),
-        (None, "not-a-directory", Retake(workdir="nowhere")),
+        (_at_limit, "limit-reached", Choice()),
+        (_untrusted, "agent-not-trusted", Choice()),
+        (_unset, "bad-retry-setting", Choice()),
+        (None, "not-a-directory", Choice(workdir="nowhere")),
     ],
 )
 def test_poke_whose_step_would_be_refused_takes_nothing_back(
-    spoil: Callable[[World, ThreadId], None] | None, code: str, retake: Retake, world: World
+    spoil: Callable[[World, ThreadId], None] | None, code: str, retake: Choice, world: World
 ) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "one"}, usage={"inputTokens": 5}))
@@ -217,10 +216,10 @@ def test_poke_asks_for_whoever_an_amend_lets_come_next(world: World) -> None:
     before = world.tip(thread)
 
     with refuses("agent-not-trusted", match="role editor"):
-        world.poke(thread, retake=Retake())
+        world.poke(thread, retake=Choice())
 
     assert world.tip(thread) == before
-    world.poke(thread, retake=Retake(Choice(("editor=mine",))))
+    world.poke(thread, retake=Choice(("editor=mine",)))
 
 
 def test_the_step_that_a_poke_frees_is_below_the_limit_again(world: World) -> None:
@@ -232,5 +231,5 @@ def test_the_step_that_a_poke_frees_is_below_the_limit_again(world: World) -> No
         world.amend(each, limits={"maxSteps": most})
 
     for each in (thread, split.children[0]):
-        world.poke(each, retake=Retake())
+        world.poke(each, retake=Choice())
         assert world.step(each, says({"text": "x"})).depth == 1

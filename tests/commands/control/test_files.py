@@ -28,7 +28,7 @@ from uwf_git.commands.control.files import (
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest
-from uwf_git.commands.step.step_thread import Retake
+from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
@@ -581,7 +581,7 @@ def test_a_poke_whose_step_would_be_refused_leaves_the_files(
     world.amend(thread, limits={"maxSteps": 3})
 
     with refuses("limit-reached"):
-        poke_with_files(world.store, world.caller, thread, retake=Retake())
+        poke_with_files(world.store, world.caller, thread, retake=Choice())
 
     assert (world.place / "new").read_text() == "three\n"
 

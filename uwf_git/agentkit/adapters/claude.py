@@ -152,6 +152,13 @@ def _read_claude_failure(
     )
 
 
+_CLAUDE_ENVIRON = (
+    "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
+)  # fmt: skip
+
 CLAUDE = CommandAdapter(
     name="claude",
     build=build_claude,
@@ -159,18 +166,13 @@ CLAUDE = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=(
-        "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
-        "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
-        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-        "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
-    ),
+    environ=_CLAUDE_ENVIRON,
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_CLAUDE_LOGIN,
     lost_session="No conversation found|--resume requires a valid session",
     # Its cost is the whole session's.
     anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
-)  # fmt: skip
+)
 
 claude_main = adapter_main(CLAUDE, about=_CLAUDE_ABOUT, keys=CLAUDE.keys)
 
@@ -259,6 +261,13 @@ def _add_up(records: list[dict[str, Any]], spent: Mapping[str, Any]) -> dict[str
     return {**usage, "turns": len(told)} if told else {}
 
 
+# Named one by one: it sets many others for its children, which must not reach a nested qwen.
+_QWEN_ENVIRON = (
+    "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
+    "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
+    *PROVIDER_VARIABLES,
+)  # fmt: skip
+
 QWEN = CommandAdapter(
     name="qwen",
     build=build_qwen,
@@ -266,16 +275,11 @@ QWEN = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="structured_output"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    # Named one by one: it sets many others for its children, which must not reach a nested qwen.
-    environ=(
-        "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
-        "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
-        *PROVIDER_VARIABLES,
-    ),
+    environ=_QWEN_ENVIRON,
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
     login="run qwen and use its /auth, or set OPENAI_API_KEY",
     lost_session="No saved session found",
     anew=("turns",),
-)  # fmt: skip
+)
 
 qwen_main = adapter_main(QWEN, about=_QWEN_ABOUT, keys=QWEN.keys)

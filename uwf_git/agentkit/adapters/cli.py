@@ -169,20 +169,22 @@ def _read_chat(ended: EndedProgram) -> Report:
     return Report(answer, has_end=bool(sessions), error=text if is_failed else None)
 
 
+# Named one by one: by others it tells its children that everything is allowed.
+_HERMES_ENVIRON = (
+    "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
+    "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,
+)  # fmt: skip
+
 HERMES = CommandAdapter(
     name="hermes",
     build=build_hermes,
     read=read_hermes,
-    # Named one by one: by others it tells its children that everything is allowed.
-    environ=(
-        "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
-        "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,
-    ),
+    environ=_HERMES_ENVIRON,
     install="pipx install hermes-agent",
     login="hermes setup, or the key of its provider in the environment",
     lost_session="Session not found",
     final="answer",
-)  # fmt: skip
+)
 
 _HERMES_KEYS = {"provider": "the provider of the model, as hermes names it"}
 

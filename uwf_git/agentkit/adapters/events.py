@@ -443,6 +443,13 @@ def _tell_copilot(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield tool_event(name, given, None, ok=True)
 
 
+# Named one by one: it sets many others for its children, which must not reach a nested copilot.
+_COPILOT_ENVIRON = (
+    "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
+    "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
+    "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
+)  # fmt: skip
+
 COPILOT = CommandAdapter(
     name="copilot",
     # The platform's own binary needs no Node and no launcher.
@@ -451,16 +458,11 @@ COPILOT = CommandAdapter(
     read=read_copilot,
     tell=_tell_copilot,
     takes_mcp=True,
-    # Named one by one: it sets many others for its children, which must not reach a nested copilot.
-    environ=(
-        "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
-        "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
-        "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
-    ),
+    environ=_COPILOT_ENVIRON,
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
     lost_session="No session, task, or name matched",
     anew=(),
-)  # fmt: skip
+)
 
 copilot_main = adapter_main(COPILOT, about=_COPILOT_ABOUT, keys=COPILOT.keys)

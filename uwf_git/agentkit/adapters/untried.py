@@ -300,6 +300,12 @@ def _tell_goose(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _read_goose_trace([record])
 
 
+# Named one by one: it sets others for its children, which must not reach a nested goose.
+_GOOSE_ENVIRON = (
+    "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
+    "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,
+)  # fmt: skip
+
 GOOSE = CommandAdapter(
     name="goose",
     build=build_goose,
@@ -307,16 +313,12 @@ GOOSE = CommandAdapter(
     tell=_tell_goose,
     schema_way="a recipe's response",
     takes_mcp=True,
-    # Named one by one: it sets others for its children, which must not reach a nested goose.
-    environ=(
-        "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
-        "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,
-    ),
+    environ=_GOOSE_ENVIRON,
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",
     lost_session="no session .{0,40}found|session .{0,80}not found",
     anew=(),
-)  # fmt: skip
+)
 
 _GOOSE_KEYS = {"provider": "the provider of the model, as goose names it", **GOOSE.keys}
 

@@ -27,7 +27,6 @@ from uwf_git.cli.workflow_put import naming, note_warnings, put_file, read_sourc
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.files import poke_with_files
-from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.workflow.build import in_file
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import visible_line
@@ -198,7 +197,8 @@ def poke_command(
             hint="leave out --no-step, or give them to `uwf thread step`",
         )
     store, caller = session.open_store(), terminal_caller(session)
-    retake = None if no_step else Retake(stepping.choose(session), stepping.workdir)
+    again = stepping.choose(session)._replace(workdir=stepping.workdir)
+    retake = None if no_step else again
     if files:
         poked, at = poke_with_files(store, caller, thread, hint=message, retake=retake)
         undo = f"uwf thread restore {at.thread} {at.before}"

@@ -15,10 +15,11 @@ from uwf_git.commands.control.answer import (
 from uwf_git.commands.family import check_ancestors
 from uwf_git.commands.split import read_entry, read_flow
 from uwf_git.commands.step.ending import fast_forward_from_tracking
-from uwf_git.commands.step.step_thread import Retake, choose_players
+from uwf_git.commands.step.step_thread import choose_players
 from uwf_git.commands.turn.branches import WrongStatus, choose_place, read_active
 from uwf_git.commands.turn.choose_agent import (
     Bound,
+    Choice,
     MissingProgram,
     bind_roles,
     bind_typed,
@@ -474,12 +475,12 @@ def poke_thread(
     text: str,
     *,
     hint: str = "",
-    retake: Retake | None = None,
+    retake: Choice | None = None,
     restore: Callable[[Snapshot], None] | None = None,
 ) -> ThreadResult:
     """Take the newest step back; *hint* is for its role's next prompt.
 
-    *retake* is how the step is taken again afterwards: what would refuse it refuses the poke.
+    *retake* is who takes the step again afterwards: what would refuse that refuses the poke.
     *restore* is called before that, once nothing is left that would refuse it.
     """
 
@@ -500,7 +501,7 @@ def poke_thread(
 
 
 def _check_retake(
-    store: Store, caller: Caller, snapshot: Snapshot, new: NewCommit, retake: Retake
+    store: Store, caller: Caller, snapshot: Snapshot, new: NewCommit, retake: Choice
 ) -> None:
     """Raise what would refuse the step that is taken again after the poke *new*."""
     poked, present = snapshot._replace(record=new.record), new.present
@@ -508,7 +509,7 @@ def _check_retake(
     workflow = get_workflow(poked, present.workflow)
     following = decide_next(poked, present, workflow)
     role = following.role
-    check_next(new.record.thread, workflow, retake.choice.agents, following=(role,))
+    check_next(new.record.thread, workflow, retake.agents, following=(role,))
     if role == END or following.splits:
         return
     # Of a branch the limits are those of its trunk, where the step is counted still.

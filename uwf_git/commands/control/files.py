@@ -27,7 +27,7 @@ from uwf_git.commands.start import (
     fork_thread,
 )
 from uwf_git.commands.step.ending import judge_by, warned
-from uwf_git.commands.step.step_thread import Retake
+from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import UNKNOWN, Chain, find_chain, find_settings, read_heads
 from uwf_git.commands.worktree.record import place_of
@@ -316,7 +316,7 @@ def _check_place(store: Store, tip: Snapshot, chain: Chain, ref: str) -> None:
 
 
 def poke_with_files(
-    store: Store, caller: Caller, text: str, *, hint: str = "", retake: Retake | None = None
+    store: Store, caller: Caller, text: str, *, hint: str = "", retake: Choice | None = None
 ) -> tuple[ThreadResult, FilesAt]:
     """Take the newest step back, and what it did to the files; refuse both or neither."""
     restored: list[FilesAt] = []

@@ -4,7 +4,6 @@ Each ref is changed only from the value that the remote reported; what the remot
 store does not know is left alone.
 """
 
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -33,7 +32,7 @@ from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
 from uwf_git.store.git.hook_files import RefUpdate
-from uwf_git.store.locks import RefLocked
+from uwf_git.store.locks import RefLocked, find_held_lock
 from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
@@ -73,7 +72,7 @@ _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference alrea
 _ATOMIC_FAILED = "atomic transaction failed"
 
 # What git prints beside such a reason if it could not even take the lock of the ref.
-_NOT_LOCKED = re.compile(r"Unable to create '(.+\.lock)': (.+)")
+_NOT_LOCKED = "Unable to create"
 
 
 class Pushed(NamedTuple):
@@ -111,10 +110,9 @@ class Pushed(NamedTuple):
             )
         if self.refused:
             # A lock passes; what else was refused does not.
-            refusal = next((x for x in self.refused if not _is_held(x)), self.refused[0])
-            lock = _find_untaken_lock(refusal)
-            if lock is not None and _is_held(refusal):
-                return RefLocked(lock[1], remote=remote)
+            refusal = next((x for x in self.refused if not _find_lock(x)), self.refused[0])
+            if lock := _find_lock(refusal):
+                return RefLocked(lock, remote=remote)
             refs = [each.unit.name for each in self.refused]
             output = refusal.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
             return Refused(
@@ -387,18 +385,19 @@ def _is_race(result: UnitResult) -> bool:
     reason = result.reason or ""
     # The reason of a failed atomic push does not say why; the output does.
     why = f"{reason} {result.output}" if _ATOMIC_FAILED in reason else reason
-    return any(words in why for words in _RACES) and _find_untaken_lock(result) is None
+    return any(words in why for words in _RACES) and _NOT_LOCKED not in _select_output(result)
 
 
-def _find_untaken_lock(result: UnitResult) -> re.Match[str] | None:
-    refs = [change.ref for change in result.unit.changes]
+def _find_lock(result: UnitResult) -> str:
+    """Return the lock of a ref of the unit that another process holds; "" if none is held."""
+    return find_held_lock(_select_output(result))
+
+
+def _select_output(result: UnitResult) -> str:
+    """Return what git printed about refs of the unit."""
+    refs = [f"'{change.ref}'" for change in result.unit.changes]
     lines = result.output.splitlines()
-    return _NOT_LOCKED.search("\n".join(x for x in lines if any(f"'{ref}'" in x for ref in refs)))
-
-
-def _is_held(result: UnitResult) -> bool:
-    lock = _find_untaken_lock(result)
-    return lock is not None and lock[2].startswith("File exists")
+    return "\n".join(line for line in lines if any(ref in line for ref in refs))
 
 
 def _find_begun(unit: PushUnit) -> Oid | None:

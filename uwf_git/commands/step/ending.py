@@ -50,11 +50,10 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.commands.worktree.chain import (
     RECORD_FILES,
-    UNKNOWN,
     Chain,
     HasKey,
     find_chain,
-    note_files,
+    note_unrecorded,
 )
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.commands.worktree.worktrees import keep_work, remove_ended, sweep_worktrees
@@ -83,7 +82,6 @@ from uwf_git.store.threads.history import (
 from uwf_git.store.threads.local_files import (
     SLOW_TO_RECORD,
     UNRECORDED,
-    files_heads,
     find_kill_request,
     find_workdir,
     forget_kill_request,
@@ -195,7 +193,7 @@ def find_range(turn: Turn, before: str | None) -> str | None:
             after = _record(turn, chain, "after", since=before)
             if before is None:
                 # What it changed is not known, though the files are recorded again.
-                note_files(files_heads(turn.store, turn.thread), turn.started_after, UNKNOWN)
+                note_unrecorded(turn.store, turn.thread, turn.started_after)
     return None if before is None or after in {None, before} else f"{before}..{after}"
 
 
@@ -226,7 +224,7 @@ def _find_chain(turn: Turn, *, has_begun: bool = False) -> Chain | None:
     if place is not None and is_on and has_begun:
         raise StoreFailed(f"the work directory {place} is in no git repository any more")
     if place is not None and is_in_repository(place):
-        note_files(files_heads(store, thread), turn.started_after, UNKNOWN)
+        note_unrecorded(store, thread, turn.started_after)
     return chain
 
 
@@ -247,7 +245,7 @@ def warned(store: Store, thread: ThreadId, after: str) -> Iterator[None]:
     except (UwfError, OSError, ValueError) as error:
         debug("F8MT4QXK", "files not recorded", thread=thread, error=str(error))
         with suppress(OSError):
-            note_files(files_heads(store, thread), after, UNKNOWN)
+            note_unrecorded(store, thread, after)
             note_once(store, UNRECORDED, thread, str(error).encode(errors="replace"))
 
 

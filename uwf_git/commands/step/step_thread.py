@@ -396,7 +396,7 @@ def _take_step(
             return split_thread(store, caller, seen, following, named=named)
         spending = read_spending(store, snapshot, present)
         check_limits(spending.thread, spending.present)
-        asked, role = Retake(request.choice, named), following.role
+        asked, role = request.choice._replace(workdir=named), following.role
         where, agent, checks = choose_players(store, caller, (snapshot, present), asked, role=role)
         if is_person(agent):
             record_before_wait(store, caller, snapshot, following, agent)
@@ -416,29 +416,22 @@ def _take_step(
         return record_turn(caller, head, turn, played)
 
 
-class Retake(NamedTuple):
-    """Who takes a step, and where: as its options say, also of a step that is taken again."""
-
-    choice: Choice = Choice()
-    workdir: str | None = None
-
-
 def choose_players(
     store: Store,
     caller: Caller,
     seen: tuple[Snapshot, ThreadState],
-    asked: Retake,
+    choice: Choice,
     *,
     role: str,
 ) -> tuple[str | None, Node, list[dict[str, Any]]]:
     """Return where *role* plays, by which agent, and its checks, or refuse what may not run here.
 
-    Nothing is written.
+    The work directory of *choice* is as it was typed. Nothing is written.
     """
     snapshot, present = seen
-    named = asked.workdir
+    named = choice.workdir
     where = find_source(store, snapshot) if named is None else existing_directory(named, caller.cwd)
-    choice = asked.choice._replace(workdir=where)
+    choice = choice._replace(workdir=where)
     agent = choose_agent(store, snapshot, present, role=role, choice=choice)
     if is_person(agent):
         return where, agent, []

@@ -110,11 +110,11 @@ def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_dr
     return snapshot.record.status == "ready"
 
 
-def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
+def read_active(store: Store, text: str, *, may_have_ended: bool = False) -> tuple[Head, Snapshot]:
     """Return head and snapshot of the active thread that *text* names; a branch may begin here."""
     head = resolve_or_begin(store, text)
     snapshot = read_snapshot(store, head.commit)
-    if head.archived:
+    if head.archived and not may_have_ended:
         raise ThreadNotActive(snapshot)
     return head, snapshot
 

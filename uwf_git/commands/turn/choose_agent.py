@@ -532,7 +532,10 @@ class Choice(NamedTuple):
     """``--trust``: allow the thread's own command from now on."""
 
     workdir: str | None = None
-    """Where the agent will run: the files that its command means are there; None: not known."""
+    """Where the agent will run: the files that its command means are there; None: not known.
+
+    For a poke, which asks as its step would, it is as it was typed.
+    """
 
     is_for_drive: bool = False
     """A drive plays every role: a command typed for all leaves out people and checks."""

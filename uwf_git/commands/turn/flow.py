@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from uwf_git.commands.family import count_visits_before, list_branches
@@ -39,6 +38,7 @@ from uwf_git.store.threads.history import (
     read_root,
     read_snapshot,
 )
+from uwf_git.surroundings import load
 
 # Flows at a turn: where a thread goes next, what its agent is given, what its result changes.
 #
@@ -213,7 +213,7 @@ def evaluate_within_limits(snapshot: Snapshot, flow: Flow, work: Callable[[], An
         if flow.language != _JSONATA:
             return work()
         # Before the fork: in it an import counts against the limits, and may wait for a thread.
-        import_module(expression.__name__)
+        load(expression)
         return run_in_fork(work)
     except Refused as error:
         if error.code not in _OF_EXPRESSIONS:

@@ -221,11 +221,15 @@ class NextMove(NamedTuple):
         """The role whose turn it is; None if no role is left."""
         return None if self.role == END else self.role
 
+    def has_turn(self, status: str) -> bool:
+        """Return whether a thread with *status* has a turn to begin or answer."""
+        # Who waits or has failed has a turn, also where nobody has decided the move.
+        return self.turn_of is not None or status != "ready"
+
     def may_be_held(self, snapshot: Snapshot) -> bool:
         """Return whether a problem, a limit or a thread around it may keep it from this move."""
         status = snapshot.record.status
-        has_turn = status != "ready" or self.turn_of is not None
-        is_limited = bool(snapshot.get_present().limits) and has_turn
+        is_limited = bool(snapshot.get_present().limits) and self.has_turn(status)
         is_branch = snapshot.record.parent_thread is not None
         may_be = is_limited or is_branch or self.problem is not None
         return status in {"ready", "waiting", "failed"} and may_be
@@ -298,7 +302,7 @@ def advise(
         return Advice(_after_pause(store, snapshot, move))
     if status == "split":
         return _when_split(store, snapshot)
-    limit = _find_limit_of_turn(store, snapshot, status, move)
+    limit = _find_limit(store, snapshot) if move.has_turn(status) else None
     if limit is not None:
         return _tell_problem(limit)
     if status == "failed":
@@ -385,14 +389,6 @@ def _find_limit(store: Store, snapshot: Snapshot) -> UwfError | None:
         return damage
 
 
-def _find_limit_of_turn(
-    store: Store, snapshot: Snapshot, status: str, move: NextMove
-) -> UwfError | None:
-    """Return what ``_find_limit`` does if a thread with *status* has a turn to begin or answer."""
-    # Who waits or has failed has a turn, also where nobody has decided the move.
-    return _find_limit(store, snapshot) if move.turn_of or status != "ready" else None
-
-
 def _tell_problem(problem: UwfError) -> Advice:
     return Advice("; ".join(each for each in (problem.message, problem.hint) if each))
 
@@ -433,7 +429,7 @@ def _after_pause(store: Store, snapshot: Snapshot, move: NextMove) -> str:
         if not split.is_usual:
             return f"{resume}; {split.text}"
     else:
-        limit = _find_limit_of_turn(store, snapshot, before, move)
+        limit = _find_limit(store, snapshot) if move.has_turn(before) else None
         if limit is not None:
             return f"{resume}; {_tell_problem(limit).text}"
     then = {

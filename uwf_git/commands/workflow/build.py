@@ -5,7 +5,6 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
@@ -67,6 +66,7 @@ from uwf_git.store.workflows import (
     list_names,
     read_sources,
 )
+from uwf_git.surroundings import load
 
 # Check all conditions and schemas of one workflow file in one limited child process.
 #
@@ -131,7 +131,7 @@ def _check_all(
     # Imported before the fork, whose limits are for the checks.
     check_schema = schema_check.check_schema
     if any(each.language == "jsonata" for each in conditions):
-        import_module(expression.__name__)
+        load(expression)
     # Shared with the child, which does not answer once a limit ends it.
     with mmap.mmap(-1, 8) as progress:
 

@@ -496,6 +496,11 @@ def note_files(path: str, after: str, known: str) -> None:
         replace_file(path, told.encode(), durable=False)
 
 
+def note_unrecorded(store: Store, thread: ThreadId, after: str) -> None:
+    """Note that the files of the turn after *after* were not recorded."""
+    note_files(files_heads(store, thread), after, UNKNOWN)
+
+
 def read_most(config: GitConfig) -> int:
     text = config.get(MAX_FILES)
     size = parse_size(text) if text else DEFAULT_MAX_BYTES

@@ -28,7 +28,7 @@ from uwf_git.store.git.program import (
     run_fenced,
     share_sparseness,
 )
-from uwf_git.store.locks import RefLocked
+from uwf_git.store.locks import RefLocked, find_held_lock
 
 # The user's repository, as git itself sees it: its state, a new worktree, a tree out of a worktree.
 #
@@ -36,7 +36,6 @@ from uwf_git.store.locks import RefLocked
 
 _NAME, _ADDRESS, _ROLES = "uwf", "uwf@uwf", ("AUTHOR", "COMMITTER")
 _SHOWN = 3
-_LOCK = re.compile(r"'([^'\n]+\.lock)': File exists")
 
 
 def _not_isolated(path: str, problem: str) -> Refused:
@@ -80,10 +79,10 @@ class Git(NamedTuple):
 
 def _failed(verb: str, ran: Ran) -> ProgramFailed:
     # What git advises about a lock comes after the line that names it.
-    lock = _LOCK.search(os.fsdecode(ran.stderr or ran.stdout))
-    if lock is None:
+    lock = find_held_lock(os.fsdecode(ran.stderr or ran.stdout))
+    if not lock:
         return ProgramFailed("git", f"{verb} failed: {ran.last_line}")
-    held = RefLocked(os.path.realpath(lock[1]))
+    held = RefLocked(os.path.realpath(lock))
     return ProgramFailed("git", f"{verb} failed: {held.message}", hint=held.hint)
 
 

@@ -40,7 +40,6 @@ from uwf_git.commands.start import (
     name_agent,
     start_thread,
 )
-from uwf_git.commands.step.step_thread import Retake
 from uwf_git.commands.turn.choose_agent import Choice, bind_roles, find_played, read_played
 from uwf_git.commands.turn.turn import list_field_problems
 from uwf_git.commands.workflow.build import picture_source, picture_workflow, put_workflow
@@ -141,7 +140,7 @@ def poke(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     check_names(body, "hint", "go")
     hint = take_text(body, "hint")
     # Where no driver could take the step again, it is not taken back.
-    retake = Retake(Choice(default=site.place.agent)) if check_go(body) else None
+    retake = Choice(default=site.place.agent) if check_go(body) else None
     with site.place.writing() as store:
         poke_thread(store, site.place.caller, task.task_id, hint=hint, retake=retake)
     return task
