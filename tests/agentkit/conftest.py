@@ -14,16 +14,32 @@ from typing import Any
 
 import pytest
 from agentkit.person import seat
+from agents.conftest import lives
 from cli.program import Ran
 
+from uwf_git.agentkit.turn import AskFailed
 from uwf_git.engine.turn_context import AgentContext, parse_context
 
-__all__ = ["seat"]
+__all__ = ["lives", "seat"]
 
 Document = Callable[..., dict[str, Any]]
 """Builds the document of a turn, with some of its top-level keys replaced."""
 
 MakeContext = Callable[..., AgentContext]
+
+
+def failure_of(call: Callable[[], Any]) -> AskFailed:
+    """Return the failure of a question."""
+    with pytest.raises(AskFailed) as caught:
+        call()
+    return caught.value
+
+
+def make_step(role: str = "planner", **parts: Any) -> dict[str, Any]:
+    """Return a step of a context, with some of its keys replaced or added."""
+    plain = {"meta": {}, "content": "", "agent": "uwf-mock", "timestamp": 1}
+    return {"hash": "7BQST3VW9F2MA", "role": role} | plain | parts
+
 
 THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
@@ -128,7 +144,7 @@ class Turn:
         ran = subprocess.run(
             argv,
             cwd=self.place,
-            env=os.environ | {"UWF_REPO": f"{self.place}/store.git"} | environ,
+            env=self._environ(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -136,6 +152,25 @@ class Turn:
             check=False,
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def _environ(self, more: dict[str, str]) -> dict[str, str]:
+        return os.environ | {"UWF_REPO": f"{self.place}/store.git"} | more
+
+    def start(self, *argv: str, **environ: str) -> "subprocess.Popen[bytes]":
+        """Start an adapter as the engine does."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "uwf_git.agentkit.adapters", *argv],
+            cwd=self.place,
+            env=self._environ(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def adapter(self, *argv: str, **environ: str) -> Ran:
+        """Run an adapter of ours there: ``turn.adapter("llm", turn.thread)``."""
+        return self.python("-m", "uwf_git.agentkit.adapters", *argv, **environ)
 
     def python(self, *argv: str, **environ: str) -> Ran:
         """Run a Python program there."""

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +66,13 @@ class Cli:
         """Ask, while the model follows the script *turns*."""
         with self.model(*turns) as model:
             return self.vendor.adapter.ask(self.question(model, **more))
+
+    def ask_twice(self) -> tuple[AdapterAnswer, AdapterAnswer]:
+        """Ask, and ask again in the same session."""
+        first = self.ask({"text": FRONT})
+        second = self.ask({"text": FRONT}, session=first.session, spent=first.usage)
+        assert second.session == first.session
+        return first, second
 
     def fail(self, *turns: dict[str, Any], **more: Any) -> AskFailed:
         """Ask what has no answer."""
@@ -159,14 +165,6 @@ def uwf(place: Path, environ: dict[str, str], *argv: str) -> Any:
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout or "null")
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait for what another process does."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "it has not come to pass"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -31,30 +31,23 @@ the last plain user message (past the end, the last turn repeats).  A turn is
   structured-output tool is asked for (a model that disobeys), and
   in any turn: "delay": seconds to sleep first, "drip": seconds to sleep
   between SSE events, "hang": true to send headers then nothing until the
-  client leaves or --max-seconds ends, "asked": text to count only in requests that
+  client leaves or the server stops, "asked": text to count only in requests that
   hold this text; once a request holds it, the turns without "asked" do not count.
 
 A request that offers no tools and asks for no schema (title generators, topic
-detectors, summaries) is answered with --aside, so that a script counts only
-the agent's own turns; --aside-none treats such requests like any other.
+detectors, summaries) is answered with the option `aside`, so that a script counts only
+the agent's own turns; `aside_none` treats such requests like any other.
 
-    python fake_model_server.py --port 0 --ready-file R --log L --text "hello"
-    python fake_model_server.py --script turns.json --max-seconds 120
-
-"--ready-file" gets "PORT\n" once the socket listens.  "--log" gets one JSON
-line per request: path, wire, stream, model, tool names, schema, auth header
-*names* (never values), the prompt's size, and the turn that was served.
+served_model.py and agentkit/endpoints.py serve it, in threads of a test.
 """
 
 import argparse
 import json
-import os
 import re
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -79,7 +72,6 @@ STRUCTURED_TOOLS = (
 )
 # Deeper than any schema of an agent, but for one that leads into itself.
 DEEPEST = 12
-AUTH_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 USAGE_IN, USAGE_OUT = 11, 7
 
 Json = dict[str, Any]
@@ -127,7 +119,6 @@ class Ask(NamedTuple):
     """By name: {"schema": dict, "ns": namespace or None, "custom": bool}."""
 
     schema: Json | None
-    prompt_chars: int
     results: int
     """Tool results after the last plain user message."""
 
@@ -146,14 +137,14 @@ def read_chat(body: Json, model: str, *, stream: bool) -> Ask:
     )
     if rf.get("type") == "json_object":
         schema = {}
-    chars = results = 0
+    results = 0
     for m in body.get("messages") or []:
         role = m.get("role")
         if role == "user":
-            chars, results = chars + len(json.dumps(m.get("content"))), 0
+            results = 0
         elif role == "tool":
             results += 1
-    return Ask("chat", model, stream, tools, schema, chars, results, body)
+    return Ask("chat", model, stream, tools, schema, results, body)
 
 
 def read_ask(path: str, body: Json, default_model: str) -> Ask | None:
@@ -190,18 +181,17 @@ def read_responses(body: Json, model: str, *, stream: bool) -> Ask:
     fmt = (body.get("text") or {}).get("format") or {}
     schema = fmt.get("schema") if fmt.get("type") == "json_schema" else None
     given = body.get("input")
-    chars = len(given) if isinstance(given, str) else 0
     results = 0
     for m in given if isinstance(given, list) else []:
         kind = m.get("type", "message")
         if kind == "message" and m.get("role") == "user":
-            chars, results = chars + len(json.dumps(m.get("content"))), 0
+            results = 0
         elif kind.endswith("_call_output"):
             results += 1
         elif kind == "additional_tools":
             for t in m.get("tools") or []:
                 add_response_tool(tools, t)
-    return Ask("responses", model, stream, tools, schema, chars, results, body)
+    return Ask("responses", model, stream, tools, schema, results, body)
 
 
 def read_messages(body: Json, model: str, *, stream: bool) -> Ask:
@@ -212,18 +202,13 @@ def read_messages(body: Json, model: str, *, stream: bool) -> Ask:
     }
     fmt = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
     schema = fmt.get("schema") if fmt.get("type") == "json_schema" else None
-    chars = results = 0
+    results = 0
     for m in body.get("messages") or []:
-        if m.get("role") != "user":
-            continue
-        content = m.get("content")
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        got = sum(1 for b in blocks if b.get("type") == "tool_result")
-        if got:
-            results += got
-        else:
-            chars, results = chars + len(json.dumps(content)), 0
-    return Ask("messages", model, stream, tools, schema, chars, results, body)
+        if m.get("role") == "user":
+            blocks = m["content"] if isinstance(m.get("content"), list) else []
+            got = sum(1 for b in blocks if b.get("type") == "tool_result")
+            results = results + got if got else 0
+    return Ask("messages", model, stream, tools, schema, results, body)
 
 
 def read_gemini(body: Json, model: str, *, stream: bool) -> Ask:
@@ -238,16 +223,12 @@ def read_gemini(body: Json, model: str, *, stream: bool) -> Ask:
     schema = cfg.get("responseJsonSchema") or cfg.get("responseSchema")
     if schema is None and cfg.get("responseMimeType") == "application/json":
         schema = {}
-    chars = results = 0
+    results = 0
     for m in body.get("contents") or []:
-        if m.get("role") not in ("user", "function"):
-            continue
-        got = sum(1 for p in m.get("parts") or [] if "functionResponse" in p)
-        if got:
-            results += got
-        else:
-            chars, results = chars + len(json.dumps(m.get("parts"))), 0
-    return Ask("gemini", model, stream, tools, schema, chars, results, body)
+        if m.get("role") in ("user", "function"):
+            got = sum(1 for p in m.get("parts") or [] if "functionResponse" in p)
+            results = results + got if got else 0
+    return Ask("gemini", model, stream, tools, schema, results, body)
 
 
 def resolve(ask: Ask, turns: list[Json], aside: str | None) -> Turned:
@@ -312,6 +293,15 @@ def resolve_object(ask: Ask, turn: Json) -> Turned:
 # ---- renderers: each yields (event name or None, object or "[DONE]") ---------
 
 
+def pieces_of(text: str) -> list[str]:
+    return re.findall(r"(?s).{1,24}", text)
+
+
+def chat_call(call: Call, rid: str) -> Json:
+    function = {"name": call[0], "arguments": json.dumps(call[1])}
+    return {"id": "call_" + rid, "type": "function", "function": function}
+
+
 def chat_events(ask: Ask, text: str, call: Call | None, rid: str) -> Events:
     base = {
         "id": rid,
@@ -324,21 +314,10 @@ def chat_events(ask: Ask, text: str, call: Call | None, rid: str) -> Events:
         return None, {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     yield chunk({"role": "assistant", "content": ""})
-    for piece in re.findall(r"(?s).{1,24}", text):
+    for piece in pieces_of(text):
         yield chunk({"content": piece})
     if call:
-        yield chunk(
-            {
-                "tool_calls": [
-                    {
-                        "index": 0,
-                        "id": "call_" + rid,
-                        "type": "function",
-                        "function": {"name": call[0], "arguments": json.dumps(call[1])},
-                    }
-                ]
-            }
-        )
+        yield chunk({"tool_calls": [{"index": 0, **chat_call(call, rid)}]})
     yield chunk({}, "tool_calls" if call else "stop")
     yield None, {**base, "choices": [], "usage": chat_usage()}
     yield None, "[DONE]"
@@ -355,21 +334,14 @@ def chat_usage() -> Json:
 def chat_object(ask: Ask, text: str, call: Call | None, rid: str) -> Json:
     msg: Json = {"role": "assistant", "content": text or None}
     if call:
-        msg["tool_calls"] = [
-            {
-                "id": "call_" + rid,
-                "type": "function",
-                "function": {"name": call[0], "arguments": json.dumps(call[1])},
-            }
-        ]
+        msg["tool_calls"] = [chat_call(call, rid)]
+    choice = {"index": 0, "message": msg, "finish_reason": "tool_calls" if call else "stop"}
     return {
         "id": rid,
         "object": "chat.completion",
         "created": int(time.time()),
         "model": ask.model,
-        "choices": [
-            {"index": 0, "message": msg, "finish_reason": "tool_calls" if call else "stop"}
-        ],
+        "choices": [choice],
         "usage": chat_usage(),
     }
 
@@ -450,23 +422,14 @@ def responses_events(ask: Ask, text: str, call: Call | None, rid: str) -> Events
             part = {"type": "output_text", "text": "", "annotations": []}
             where = {"item_id": item["id"], "output_index": i, "content_index": 0}
             yield ev("response.content_part.added", part=part, **where)
-            for piece in re.findall(r"(?s).{1,24}", text):
+            for piece in pieces_of(text):
                 yield ev("response.output_text.delta", delta=piece, **where)
             yield ev("response.output_text.done", text=text, **where)
             yield ev("response.content_part.done", part={**part, "text": text}, **where)
         elif item["type"] == "function_call":
-            yield ev(
-                "response.function_call_arguments.delta",
-                item_id=item["id"],
-                output_index=i,
-                delta=item["arguments"],
-            )
-            yield ev(
-                "response.function_call_arguments.done",
-                item_id=item["id"],
-                output_index=i,
-                arguments=item["arguments"],
-            )
+            where, said = {"item_id": item["id"], "output_index": i}, item["arguments"]
+            yield ev("response.function_call_arguments.delta", delta=said, **where)
+            yield ev("response.function_call_arguments.done", arguments=said, **where)
         yield ev("response.output_item.done", output_index=i, item=item)
     yield ev("response.completed", response=responses_object(ask, text, call, rid))
 
@@ -496,49 +459,33 @@ def messages_object(ask: Ask, text: str, call: Call | None, rid: str) -> Json:
     }
 
 
+def typed(kind: str, **fields: Any) -> tuple[str, Json]:
+    return kind, {"type": kind, **fields}
+
+
 def block_events(index: int, block: Json) -> Events:
     is_text = block["type"] == "text"
     opened = {"type": "text", "text": ""} if is_text else {**block, "input": {}}
-    yield (
-        "content_block_start",
-        {"type": "content_block_start", "index": index, "content_block": opened},
-    )
+    yield typed("content_block_start", index=index, content_block=opened)
     if is_text:
-        pieces = re.findall(r"(?s).{1,24}", block["text"])
-        deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces_of(block["text"])]
     else:
         deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
     for delta in deltas:
-        told = {"type": "content_block_delta", "index": index, "delta": delta}
-        yield "content_block_delta", told
+        yield typed("content_block_delta", index=index, delta=delta)
+    yield typed("content_block_stop", index=index)
 
 
 def messages_events(ask: Ask, text: str, call: Call | None, rid: str) -> Events:
     whole = messages_object(ask, text, call, rid)
-    yield (
-        "message_start",
-        {
-            "type": "message_start",
-            "message": {
-                **whole,
-                "content": [],
-                "stop_reason": None,
-                "usage": {**whole["usage"], "output_tokens": 1},
-            },
-        },
-    )
+    usage = {**whole["usage"], "output_tokens": 1}
+    begun = {**whole, "content": [], "stop_reason": None, "usage": usage}
+    yield typed("message_start", message=begun)
     for i, block in enumerate(whole["content"]):
         yield from block_events(i, block)
-        yield "content_block_stop", {"type": "content_block_stop", "index": i}
-    yield (
-        "message_delta",
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": None},
-            "usage": {"output_tokens": USAGE_OUT},
-        },
-    )
-    yield "message_stop", {"type": "message_stop"}
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield typed("message_delta", delta=delta, usage={"output_tokens": USAGE_OUT})
+    yield typed("message_stop")
 
 
 def gemini_object(ask: Ask, text: str, call: Call | None, rid: str, *, last: bool = True) -> Json:
@@ -568,7 +515,7 @@ def gemini_object(ask: Ask, text: str, call: Call | None, rid: str, *, last: boo
 
 
 def gemini_events(ask: Ask, text: str, call: Call | None, rid: str) -> Events:
-    pieces = re.findall(r"(?s).{1,24}", text) or [""]
+    pieces = pieces_of(text) or [""]
     for piece in pieces[:-1]:
         yield None, gemini_object(ask, piece, None, rid, last=False)
     yield None, gemini_object(ask, pieces[-1], call, rid)
@@ -589,15 +536,9 @@ def error_body(wire: str, status: int, message: str) -> Json:
         )
         return {"type": "error", "error": {"type": kind, "message": message}}
     if wire == "gemini":
-        return {
-            "error": {
-                "code": status,
-                "message": message,
-                "status": {401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}.get(
-                    status, "INTERNAL"
-                ),
-            }
-        }
+        names = {401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
+        name = names.get(status, "INTERNAL")
+        return {"error": {"code": status, "message": message, "status": name}}
     return {"error": {"message": message, "type": "fake_error", "param": None, "code": str(status)}}
 
 
@@ -656,19 +597,7 @@ class Wire(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def note(self, **fields: Any) -> None:
-        opt = self.server.opt
-        if not opt.log:
-            return
-        fields = {
-            "t": round(time.time() - self.server.t0, 3),
-            "method": self.command,
-            "path": self.path,
-            "agent": self.headers.get("User-Agent", "")[:80],
-            "auth": [h for h in AUTH_HEADERS if h in self.headers],
-            **fields,
-        }
-        with self.server.lock, open(opt.log, "a") as f:
-            f.write(json.dumps(fields) + "\n")
+        """Take notice of a request; *fields* has the `body` of one to the model."""
 
     # -- verbs --
     def do_HEAD(self) -> None:
@@ -680,23 +609,9 @@ class Wire(BaseHTTPRequestHandler):
         path = self.path.split("?")[0].rstrip("/")
         model = self.server.opt.model
         if path.endswith("/models"):
-            self.reply(
-                {
-                    "object": "list",
-                    "data": [
-                        {
-                            "id": model,
-                            "object": "model",
-                            "type": "model",
-                            "display_name": model,
-                            "created": 0,
-                            "owned_by": "fake",
-                        }
-                    ],
-                    "models": [],
-                    "has_more": False,
-                }
-            )
+            listed = {"id": model, "display_name": model, "created": 0, "owned_by": "fake"}
+            listed |= {"object": "model", "type": "model"}
+            self.reply({"object": "list", "data": [listed], "models": [], "has_more": False})
         elif path in ("", "/health"):
             self.reply({"ok": True})
         else:
@@ -710,33 +625,21 @@ class Wire(BaseHTTPRequestHandler):
             body = {}
         path = self.path.split("?")[0].rstrip("/")
         if path.endswith("/count_tokens"):
-            self.note(wire="count")
+            self.note()
             self.reply({"input_tokens": max(1, len(raw) // 4)})
         elif path.endswith(":countTokens"):
-            self.note(wire="count")
+            self.note()
             self.reply({"totalTokens": max(1, len(raw) // 4)})
         elif (ask := read_ask(path, body, self.server.opt.model)) is None:
-            self.note(wire=None, status=404, size=len(raw))
+            self.note()
             self.reply(error_body("", 404, "no such path"), 404)
         else:
-            self.answer(ask, len(raw))
+            self.answer(ask)
 
-    def answer(self, ask: Ask, size: int) -> None:
+    def answer(self, ask: Ask) -> None:
         opt = self.server.opt
         turn, text, call = resolve(ask, opt.turns, None if opt.aside_none else opt.aside)
-        self.note(
-            wire=ask.wire,
-            stream=ask.stream,
-            model=ask.model,
-            size=size,
-            results=ask.results,
-            tools=sorted(ask.tools),
-            schema=ask.schema is not None,
-            chars=ask.prompt_chars,
-            turn=turn,
-            call=call,
-            **({"body": ask.body} if opt.log_bodies else {}),
-        )
+        self.note(body=ask.body)
         if turn.get("delay"):
             self.server.stop.wait(float(turn["delay"]))
         if "status" in turn:
@@ -761,59 +664,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, opt: argparse.Namespace) -> None:
         super().__init__(("127.0.0.1", opt.port), Wire)
         self.opt = opt
-        self.lock = threading.Lock()
         self.stop = threading.Event()
-        self.t0 = time.time()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], (BrokenPipeError, ConnectionResetError)):
             super().handle_error(request, client_address)
-
-
-def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--port", type=int, default=0)
-    p.add_argument("--ready-file", help="gets the port once listening")
-    p.add_argument("--log", help="JSON lines, one per request")
-    p.add_argument("--log-bodies", action="store_true")
-    p.add_argument("--model", default="fake-model", help="name listed by GET /models")
-    p.add_argument("--text", default="FAKE-ANSWER", help="the answer when there is no --script")
-    p.add_argument("--script", help="file holding a JSON list of turns, or the JSON itself")
-    p.add_argument(
-        "--aside", default="Fake title", help="answer for requests with no tools and no schema"
-    )
-    p.add_argument("--aside-none", action="store_true")
-    p.add_argument("--max-seconds", type=float, default=600)
-    opt = p.parse_args(argv)
-    if opt.script:
-        source = opt.script
-        if not source.lstrip().startswith("["):
-            with open(source) as f:
-                source = f.read()
-        opt.turns = json.loads(source)
-    else:
-        opt.turns = [{"text": opt.text}]
-    return opt
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    opt = read_options(argv)
-    server = Server(opt)
-    port = server.server_address[1]
-    if opt.ready_file:
-        with open(opt.ready_file + ".tmp", "w") as f:
-            f.write(f"{port}\n")
-        os.replace(opt.ready_file + ".tmp", opt.ready_file)
-    sys.stderr.write(f"listening on http://127.0.0.1:{port}\n")
-    sys.stderr.flush()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: server.stop.set())
-    server.stop.wait(opt.max_seconds)
-    server.stop.set()
-    server.shutdown()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

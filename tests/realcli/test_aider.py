@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from realcli.conftest import FRONT, Cli, wait_until
+from commands.at_work import wait_until
+from realcli.conftest import FRONT, Cli
 from realcli.vendors import AIDER
 
 VENDOR = AIDER
@@ -39,7 +40,7 @@ def test_model_that_says_nothing(cli: Cli) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_kill_leaves_nothing(cli: Cli, number: signal.Signals) -> None:
     with cli.playing({"text": FRONT}) as child:
-        wait_until(lambda: any("aider" in command for command in running(cli.home)))
+        wait_until(lambda: "aider" in "\n".join(running(cli.home)), "it has not begun")
         os.kill(child.pid, number)
         child.wait()
 

@@ -6,11 +6,8 @@ VENDOR = CLAUDE
 
 
 def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
-    first = cli.ask({"text": FRONT})
+    first, second = cli.ask_twice()
 
-    second = cli.ask({"text": FRONT}, session=first.session, spent=first.usage)
-
-    assert second.session == first.session
     assert first.usage["costUsd"] > 0
     assert second.usage["costUsd"] == pytest.approx(first.usage["costUsd"])
     assert second.usage["inputTokens"] == first.usage["inputTokens"]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from agentkit.conftest import MakeContext
-from realcli.conftest import FRONT, SCHEMA, Cli, wait_until
+from commands.at_work import wait_until
+from realcli.conftest import FRONT, SCHEMA, Cli
 from realcli.vendors import (
     AIDER,
     CLAUDE,
@@ -126,11 +127,8 @@ def test_schema(cli: Cli) -> None:
 
 @programs(CODEX, GEMINI, OPENCODE, COPILOT)
 def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
-    first = cli.ask({"text": FRONT})
+    first, second = cli.ask_twice()
 
-    second = cli.ask({"text": FRONT}, session=first.session, spent=first.usage)
-
-    assert second.session == first.session
     assert second.text == FRONT
     assert second.usage == first.usage
 
@@ -212,7 +210,7 @@ def test_kill_leaves_nothing(cli: Cli, number: signal.Signals) -> None:
     turns = ({"run": "touch begun; sleep 300"}, {"text": FRONT})
 
     with cli.playing(*turns) as child:
-        wait_until(begun.exists)
+        wait_until(begun.exists, "it has not begun")
         os.kill(child.pid, number)
         child.wait()
 

@@ -19,11 +19,8 @@ def test_prompt_that_no_argument_holds_is_refused(cli: Cli) -> None:
 
 
 def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
-    first = cli.ask({"text": FRONT})
+    _first, second = cli.ask_twice()
 
-    second = cli.ask({"text": FRONT}, session=first.session, spent=first.usage)
-
-    assert second.session == first.session
     assert second.text.strip() == FRONT.strip()
     assert second.usage == {}
 

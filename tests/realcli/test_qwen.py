@@ -5,11 +5,8 @@ VENDOR = QWEN
 
 
 def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
-    first = cli.ask({"text": FRONT})
+    first, second = cli.ask_twice()
 
-    second = cli.ask({"text": FRONT}, session=first.session, spent=first.usage)
-
-    assert second.session == first.session
     assert second.text.strip() == FRONT.strip()
     # Agents in its background cost something as well, now and then.
     assert second.usage["turns"] == first.usage["turns"]

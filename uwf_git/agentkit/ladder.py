@@ -389,7 +389,7 @@ def extract_with_fallbacks(
     ``json``, each followed by ``-corrected`` if the agent was asked again, or ``extractor``.
 
     Raises:
-        AskFailed: the first question failed.
+        AskFailed: the first question failed, or a correction by what is not about the answer.
         NoMeta: nothing fits; its ``text`` is the agent's first answer.
     """
     schema = context.current_role.output_schema
@@ -405,11 +405,16 @@ def extract_with_fallbacks(
     found = climbing.look(first, first=first)
     if isinstance(found, str):
         found = climbing.correct(question, first, found)
-    if isinstance(found, str):
+    met = climbing.outside
+    if isinstance(found, str) and not (met and met.kind == "interrupted"):
         found = climbing.extract(first, found)
     if isinstance(found, str):
         # Thoughts alone have been paid for, too.
-        raise NoMeta(found, first.text or climbing.said, usage=climbing.usage)
+        text = first.text or climbing.said
+        if met is not None:
+            met.message, met.partial = found, AdapterAnswer(text=text, usage=climbing.usage)
+            raise met
+        raise NoMeta(found, text, usage=climbing.usage)
     rungs.note({"type": "rung", "rung": found.rung})
     return found
 
@@ -423,6 +428,8 @@ class _Climb:
     rungs: Fallbacks
     usage: dict[str, Any] = field(default_factory=dict)
     said: str = ""
+    outside: AskFailed | None = None
+    """Why a correction failed, if that is not about the answer."""
 
     def ask_first(self, question: AdapterQuestion) -> AdapterAnswer:
         """Ask in the earlier conversation; in a new one if it is lost or there is none."""
@@ -511,6 +518,9 @@ class _Climb:
             try:
                 answer = self._ask(again)
             except AskFailed as failure:
+                # A limit without an end uses up a retry: each of them pays for the answer again.
+                if failure.kind in {"auth", "interrupted"} or "resetAt" in failure.facts:
+                    self.outside = failure
                 return f"{problem}; asked again: {failure.message}"
             if answer.session != first.session:
                 # A new conversation knows nothing of the work; its fields would be made up.

@@ -25,7 +25,7 @@ from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import AgentFailed, BadUsage, Refused
-from uwf_git.model.text import parse_float
+from uwf_git.model.text import parse_float, plain_key
 
 # The settings of an adapter, from five sources; the more specific one wins.
 #
@@ -51,7 +51,8 @@ KEYS: dict[str, str] = {
     "env": "more variables that it may see, such as `JAVA_HOME NODE_*`",
     "timeout": "the most seconds for one answer",
     "silence": "the most seconds in which it may print nothing",
-    "resume": "visits: resume the role's conversation; a retry, poke, fork or branch begins anew",
+    "resume": "visits: resume the role's conversation; a failed try, poke, fork or branch begins "
+    "anew",
 }
 
 # Longer waits are more than sockets and clocks can count.
@@ -126,11 +127,6 @@ def _require_trusted(git_dir: str, names: list[str], environ: Mapping[str, str])
     opened = store.open_store(git_dir, environ=environ)
     for name in names:
         trust.require_trusted(opened, name, os.getcwd())
-
-
-def plain_key(key: str) -> str:
-    """Return *key* as it is compared: `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
-    return key.replace("-", "").replace("_", "").lower()
 
 
 def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
@@ -439,7 +435,8 @@ def record_prompt(prompt: str) -> None:
 def trace(event: Mapping[str, Any]) -> None:
     """Add *event* to the trace of the step: an object with a ``type``, and what else there is.
 
-    The ``usage`` of one of the type ``turn`` is shown by live views while the agent is at work.
+    The ``usage`` of one of the type ``turn`` is shown by live views while the agent is at work, and
+    counts if neither the answer nor ``failure.json`` has a usage.
     """
     with open_trace(os.environ.get("UWF_TRACE")) as note:
         note(event)

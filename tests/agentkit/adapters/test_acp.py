@@ -1,7 +1,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +13,12 @@ from typing import Any
 import pytest
 from agentkit.adapters.replay import read_made_up
 from agentkit.adapters.telling import tell_answer
-from agentkit.conftest import Turn
-from agents.test_stdio_process import lives
+from agentkit.conftest import Turn, failure_of
+from agents.conftest import Lives
 
 from uwf_git.agentkit.adapters import acp
 from uwf_git.agentkit.adapters.acp import AcpAdapter, AcpClient
-from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion
 from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"
@@ -43,6 +42,7 @@ class Agent:
     """A scripted agent, the adapter that drives it, and the messages that the agent received."""
 
     place: Path
+    lives: Lives
     adapter: AcpAdapter = field(default_factory=AcpAdapter)
 
     def command(self, *turns: list[dict[str, Any]], **script: Any) -> str:
@@ -80,29 +80,32 @@ class Agent:
     def pids(self) -> list[int]:
         return [value for each in self.log() for key, value in each.items() if key in PIDS]
 
+    def living(self) -> list[int]:
+        return [pid for pid in self.pids() if self.lives(pid)]
+
 
 PIDS = ("started", "spawned")
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
+def agent(tmp_path: Path, lives: Lives) -> Iterator[Agent]:
     """Yield a scripted agent; no process may be left when its adapter was closed."""
-    made = Agent(tmp_path)
+    made = Agent(tmp_path, lives)
     yield made
     made.adapter.close()
     if (tmp_path / "log").exists():
-        assert [pid for pid in made.pids() if lives(pid)] == []
+        assert made.living() == []
 
 
 def test_questions_are_asked_and_answered_as_ever(
-    tmp_path: Path, golden: Callable[[str, str], None]
+    tmp_path: Path, golden: Callable[[str, str], None], lives: Lives
 ) -> None:
     told: list[str] = []
     for number, (case, given) in enumerate(read_made_up("acp", "questions").items()):
         place = tmp_path / str(number)
         place.mkdir()
         script = json.loads(json.dumps(given).replace("PLACE", str(place)))
-        agent = Agent(place)
+        agent = Agent(place, lives)
         told += [f"{case}\n", *tell_answer(partial(agent.ask, *script.pop("turns"), **script))]
         agent.adapter.close()
         told += agent.tell_received()
@@ -110,10 +113,9 @@ def test_questions_are_asked_and_answered_as_ever(
     golden("programs/acp.txt", "".join(told))
 
 
-def failure_of(call: Callable[[], Any]) -> AskFailed:
-    with pytest.raises(AskFailed) as caught:
-        call()
-    return caught.value
+def spent(amount: float) -> dict[str, Any]:
+    cost = {"amount": amount, "currency": "USD"}
+    return {"update": {"sessionUpdate": "usage_update", "cost": cost}}
 
 
 def test_agent_stands_in_the_work_directory_and_sees_only_what_it_may(agent: Agent) -> None:
@@ -135,11 +137,8 @@ def test_agent_stands_in_the_work_directory_and_sees_only_what_it_may(agent: Age
 
 
 def test_correction_goes_on_in_the_same_session_of_the_same_process(agent: Agent) -> None:
-    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.25, "currency": "USD"}}
-    more = {"sessionUpdate": "usage_update", "cost": {"amount": 0.4, "currency": "USD"}}
-    command = agent.command(
-        [{"say": "bad"}, {"update": cost}, END], [{"say": "good"}, {"update": more}, END]
-    )
+    cost, more = spent(0.25), spent(0.4)
+    command = agent.command([{"say": "bad"}, cost, END], [{"say": "good"}, more, END])
     first = agent.adapter.ask(agent.question(command))
     second = agent.adapter.ask(agent.question(command, "Again.", session=first.session))
 
@@ -149,21 +148,19 @@ def test_correction_goes_on_in_the_same_session_of_the_same_process(agent: Agent
 
 
 def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
-    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.75, "currency": "USD"}}
-    more = {"sessionUpdate": "usage_update", "cost": {"amount": 0.875, "currency": "USD"}}
+    cost, more = spent(0.75), spent(0.875)
     refused = {"result": {"stopReason": "refusal"}}
     command = agent.command(
-        [{"update": cost}, refused],
-        [{"say": "x"}, {"update": more}, END],
+        [cost, refused],
+        [{"say": "x"}, more, END],
         initialize={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}},
     )
     resumed = agent.question(command, session="old", spent={"costUsd": 0.5})
 
-    with pytest.raises(AskFailed) as caught:
-        agent.adapter.ask(resumed)
+    failure = failure_of(lambda: agent.adapter.ask(resumed))
 
-    assert caught.value.partial is not None
-    assert caught.value.partial.usage == {"costUsd": 0.25}
+    assert failure.partial is not None
+    assert failure.partial.usage == {"costUsd": 0.25}
     assert agent.adapter.ask(resumed).usage == {"costUsd": 0.125}
 
 
@@ -213,7 +210,7 @@ def test_late_agent_is_cancelled_and_ended(agent: Agent) -> None:
     assert failure.partial is not None
     assert failure.partial.text == "half"
     assert agent.told("session/cancel") == [{"sessionId": "s1"}]
-    assert [pid for pid in agent.pids() if lives(pid)] == []
+    assert agent.living() == []
 
 
 def test_silent_agent_that_obeys_nothing_is_ended_with_its_tools(agent: Agent) -> None:
@@ -221,7 +218,7 @@ def test_silent_agent_that_obeys_nothing_is_ended_with_its_tools(agent: Agent) -
 
     assert failure.kind == "silent"
     assert len(agent.pids()) == 2
-    assert [pid for pid in agent.pids() if lives(pid)] == []
+    assert agent.living() == []
 
 
 def test_greeting_is_no_silence(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,26 +247,13 @@ def test_unread_prompt_is_not_waited_for(agent: Agent, tmp_path: Path) -> None:
     assert failure_of(lambda: agent.adapter.ask(question)).kind == "timed-out"
 
 
-def program(turn: Turn, command: str, **environ: str) -> "subprocess.Popen[bytes]":
-    """Start uwf-acp as the engine does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "uwf_git.agentkit.adapters", "acp", command, turn.thread],
-        cwd=turn.place,
-        env=os.environ | {"UWF_REPO": f"{turn.place}/store.git"} | environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
 def test_program_corrects_in_the_same_session_and_leaves_nothing_behind(
     agent: Agent, turn: Turn
 ) -> None:
     command = agent.command(
         [{"spawn": 73}, {"say": "Five."}, END], [{"say": "---\nwords: 5\n---\n"}, END]
     )
-    with program(turn, command) as process:
+    with turn.start("acp", command, turn.thread) as process:
         out, err = process.communicate()
 
     assert process.returncode == 0, err
@@ -280,7 +264,7 @@ def test_program_corrects_in_the_same_session_and_leaves_nothing_behind(
         "rung": "front-matter-corrected",
     }
     assert len(agent.told("session/prompt")) == 2
-    assert [pid for pid in agent.pids() if lives(pid)] == []
+    assert agent.living() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -288,7 +272,7 @@ def test_program_that_is_ended_takes_the_agent_along(
     number: signal.Signals, agent: Agent, turn: Turn
 ) -> None:
     command = agent.command([{"spawn": 74}, {"hang": True}])
-    with program(turn, command) as process:
+    with turn.start("acp", command, turn.thread) as process:
         until = time.monotonic() + 20
         while time.monotonic() < until and not (
             (agent.place / "log").exists() and len(agent.pids()) == 2
@@ -296,10 +280,10 @@ def test_program_that_is_ended_takes_the_agent_along(
             time.sleep(0.02)
         os.killpg(process.pid, number)
         process.wait()
-    while time.monotonic() < until and any(map(lives, agent.pids())):
+    while time.monotonic() < until and agent.living():
         time.sleep(0.02)
 
     assert len(agent.pids()) == 2
-    assert [pid for pid in agent.pids() if lives(pid)] == []
+    assert agent.living() == []
     assert process.returncode == (130 if number == signal.SIGTERM else -signal.SIGKILL)
     assert bool(agent.told("session/cancel")) == (number == signal.SIGTERM)

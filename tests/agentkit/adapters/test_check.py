@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import MakeContext, Turn, make_step
 from cli.program import Ran
 
 from uwf_git.agentkit.adapters.check import CheckArguments, find_begin_ms, parse_check_arguments
 from uwf_git.errors import BadUsage
 
 Check = Callable[..., Ran]
-
-_MODULE = ("-m", "uwf_git.agentkit.adapters", "check")
 
 
 @pytest.fixture
@@ -24,7 +22,7 @@ def check(tmp_path: Path) -> Check:
         reply = tmp_path / "reply.json"
         reply.write_bytes(b"\xef\xbb\xbf" + json.dumps({"role": "counter", "meta": meta}).encode())
         given = {"UWF_REPLY": str(reply), "UWF_REPO": ""} | environ
-        return Turn(tmp_path, "").python(*_MODULE, *argv, **given)
+        return Turn(tmp_path, "").adapter("check", *argv, **given)
 
     return run
 
@@ -117,8 +115,8 @@ def test_turn_tells_the_directory_and_the_time(turn: Turn) -> None:
     reply.write_text(json.dumps({"role": "counter", "meta": claims}))
     of_turn = {"UWF_THREAD_ID": turn.thread, "UWF_ROLE": "counter", "UWF_REPLY": str(reply)}
 
-    plans = turn.python(*_MODULE, "plans", **of_turn)
-    files = turn.python(*_MODULE, "files", **of_turn)
+    plans = turn.adapter("check", "plans", **of_turn)
+    files = turn.adapter("check", "files", **of_turn)
 
     assert (plans.status, plans.out) == (0, "")
     assert files.status == 1
@@ -138,10 +136,7 @@ def test_turn_tells_the_directory_and_the_time(turn: Turn) -> None:
 def test_plan_begins_where_the_step_before_its_first_try_ends(
     context: MakeContext, steps: list[tuple[str, Any, int]], begin_ms: int
 ) -> None:
-    taken = [
-        {"role": role, "meta": meta, "content": "", "agent": "a", "hash": "h", "timestamp": at}
-        for role, meta, at in steps
-    ]
+    taken = [make_step(role, meta=meta, timestamp=at) for role, meta, at in steps]
 
     assert find_begin_ms(context(steps=taken), "executor") == begin_ms
 

@@ -30,7 +30,7 @@ def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:
 def test_any_command_plays_a_role(turn: Turn) -> None:
     command = 'sh -c \'grep -c words; printf "%s\\n" --- "words: 3" --- Counted.\''
     # The command's own first line is a preamble; the fields are found all the same.
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", command, turn.thread)
+    ran = turn.adapter("cli", command, turn.thread)
 
     assert ran.status == 0, ran.err
     reply = json.loads(ran.out)
@@ -38,14 +38,14 @@ def test_any_command_plays_a_role(turn: Turn) -> None:
 
 
 def test_command_that_gives_no_fields_fails_with_its_words(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", "echo No idea.", turn.thread)
+    ran = turn.adapter("cli", "echo No idea.", turn.thread)
 
     assert (ran.status, ran.out) == (1, "No idea.\n")
     assert ran.err.startswith("No idea.\nerror: the answer holds no fields")
 
 
 def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", turn.thread)
+    ran = turn.adapter("cli", turn.thread)
 
     assert ran.status != 0
     assert "error: there is no command\n" in ran.err
@@ -57,6 +57,6 @@ def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:
 def test_settings_without_effect_are_not_offered(
     turn: Turn, name: str, dropped: tuple[str, ...]
 ) -> None:
-    told = turn.python("-m", "uwf_git.agentkit.adapters", name, "--help").out
+    told = turn.adapter(name, "--help").out
     assert "\n  timeout " in told
     assert not [each for each in dropped if f"\n  {each} " in told]

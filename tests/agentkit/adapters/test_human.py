@@ -1,6 +1,4 @@
 import json
-import os
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -102,12 +100,7 @@ def test_own_terminal_will_do_without_an_engine(turn: Turn, person: Seat) -> Non
 def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person: Seat) -> None:
     me = person(*step(turn))
     me.wait_for("> ")
-    environ = os.environ | {"UWF_REPO": f"{turn.place}/store.git", "UWF_TTY": me.name}
-    with subprocess.Popen(
-        [sys.executable, *ADAPTER, turn.thread],
-        cwd=turn.place, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True,
-    ) as other:  # fmt: skip
+    with turn.start("human", turn.thread, UWF_TTY=me.name) as other:
         assert other.stderr is not None
         assert other.stderr.readline() == b"another agent is asking at this terminal; waiting\n"
         me.type("4\n")

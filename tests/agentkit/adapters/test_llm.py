@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import MakeContext, Turn, failure_of
 from agentkit.endpoints import Odd, chat, odd, scripted
 from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapters.model import LlmAdapter
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
-from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
+from uwf_git.agentkit.turn import AdapterQuestion
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -34,6 +34,21 @@ def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) 
     assert find_odd(answer.trace) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "meta", "text"),
+    [
+        ('{"content": "", "meta": {"words": 3}}', {"words": 3}, ""),
+        ('```json\n{"words": 3}\n```', {"words": 3}, ""),
+        ('I counted.\n{"words": 3}', {"words": 3}, None),
+        ('---\nwords: 7\n---\nThe docs have {"words": 3}.', None, None),
+    ],
+)
+def test_the_object_itself_is_no_text_of_the_answer(said: str, meta: Any, text: str | None) -> None:
+    with odd(Odd(body=chat(said))) as served:
+        answer = LlmAdapter().ask(question(served.url, schema=SCHEMA))
+    assert (answer.text, answer.structured) == (said if text is None else text, meta)
+
+
 def test_without_a_schema_the_words_are_the_answer() -> None:
     with scripted({"text": "hello"}) as served:
         answer = LlmAdapter().ask(question(served.url))
@@ -55,9 +70,8 @@ def test_a_correction_goes_on_with_the_conversation() -> None:
 
 
 def test_a_conversation_of_another_process_is_not_known() -> None:
-    with pytest.raises(AskFailed) as caught:
-        LlmAdapter().ask(question("http://127.0.0.1:9", session="llm-1"))
-    assert caught.value.kind == "no-session"
+    asked = question("http://127.0.0.1:9", session="llm-1")
+    assert failure_of(lambda: LlmAdapter().ask(asked)).kind == "no-session"
 
 
 def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: MakeContext) -> None:
@@ -69,17 +83,8 @@ def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: Mak
 
 def test_the_program_plays_a_turn(turn: Turn) -> None:
     with scripted({"json": {"content": "Three words.", "meta": {"words": 3}}}) as served:
-        ran = turn.python(
-            "-m",
-            "uwf_git.agentkit.adapters",
-            "llm",
-            "--url",
-            served.url,
-            "--model",
-            "m",
-            turn.thread,
-            OPENAI_API_KEY="sk-geheim",
-        )
+        words = ("--url", served.url, "--model", "m", turn.thread)
+        ran = turn.adapter("llm", *words, OPENAI_API_KEY="sk-geheim")
     assert ran.status == 0, ran.err
     assert '"meta": {"words": 3}' in ran.out
     assert "geheim" not in ran.out + ran.err

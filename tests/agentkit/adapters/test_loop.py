@@ -14,7 +14,7 @@ from uwf_git.agentkit.adapters.model import Loop, LoopLimits, Repeats
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
 from uwf_git.agentkit.llm.tools import Surroundings, build_toolbox, open_work_folder
-from uwf_git.agentkit.turn import AskFailed
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -40,6 +40,12 @@ def loop(served: Served, place: Path, *, api: Api = "openai", **given: Any) -> L
         schema=given.pop("schema", SCHEMA),
         messages=(UserMessage("Do it."),),
     )
+
+
+def run(place: Path, *replies: Odd, **given: Any) -> tuple[AdapterAnswer, list[dict[str, Any]]]:
+    """Run a loop against *replies*; return its end, and all that it has asked."""
+    with odd(*replies) as served:
+        return loop(served, place, **given).run(), served.asked
 
 
 def use(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -87,48 +93,95 @@ def test_several_calls_of_one_turn_are_run_in_order(tmp_path: Path) -> None:
     first = calls(
         ("write_file", {"path": "a", "content": "x"}), ("read_file", {"path": "a"}), text="I begin."
     )
-    with odd(first, calls(("submit_result", DONE))) as served:
-        ended = loop(served, tmp_path).run()
-    told = [message["content"] for message in served.asked[1]["messages"][-2:]]
+    ended, asked = run(tmp_path, first, calls(("submit_result", DONE)))
+    told = [message["content"] for message in asked[1]["messages"][-2:]]
     assert told == ["wrote the new file a, 1 lines", "x"]
     assert {"type": "message", "text": "I begin."} in ended.trace
 
 
 def test_fields_that_do_not_fit_are_not_accepted_and_may_be_handed_in_anew(tmp_path: Path) -> None:
     bad = calls(("submit_result", {"content": "x", "meta": {"ok": "yes"}}))
-    with odd(bad, calls(("submit_result", [1])), calls(("submit_result", DONE))) as served:
-        ended = loop(served, tmp_path).run()
+    ended, asked = run(tmp_path, bad, calls(("submit_result", [1])), calls(("submit_result", DONE)))
     assert ended.structured == {"ok": True}
-    assert "error: not accepted: ok: 'yes'" in served.asked[1]["messages"][-1]["content"]
-    assert "`content` and `meta`" in served.asked[2]["messages"][-1]["content"]
+    assert "error: not accepted: ok: 'yes'" in asked[1]["messages"][-1]["content"]
+    assert "`content` and `meta`" in asked[2]["messages"][-1]["content"]
+
+
+def test_answers_that_are_never_accepted_are_not_paid_for_without_end(tmp_path: Path) -> None:
+    bad = calls(("submit_result", {"content": "x", "meta": {"ok": "yes"}}))
+    ended, asked = run(tmp_path, bad, turns=50)
+    assert (len(asked), ended.structured) == (4, {"ok": "yes"})
+    assert "tools" not in asked[3]
+
+
+def test_answer_beside_a_refused_one_or_a_repeated_call_is_accepted(tmp_path: Path) -> None:
+    bad, listing = ("submit_result", {"ok": "yes"}), ("list_files", dict[str, str]())
+    with odd(calls(bad, ("submit_result", DONE))) as served:
+        assert loop(served, tmp_path).run().structured == {"ok": True}
+    again = calls(listing), calls(listing), calls(listing, ("submit_result", DONE))
+    with odd(*again) as served:
+        assert loop(served, tmp_path).run().structured == {"ok": True}
+    assert len(served.asked) == 3
+
+
+def test_answer_that_fits_beside_failed_calls_is_no_repetition(tmp_path: Path) -> None:
+    fails = [calls(("submit_result", DONE), ("read_file", {"path": name})) for name in "abcd"]
+    ended, asked = run(tmp_path, *fails, calls(("submit_result", DONE)))
+    assert all("tools" in body for body in asked)
+    assert (len(asked), ended.structured) == (5, {"ok": True})
+
+
+def test_what_is_called_beside_the_answer_is_done_first_and_has_to_succeed(tmp_path: Path) -> None:
+    submit = ("submit_result", DONE)
+    fails = calls(submit, ("patch_file", {"path": "a", "old": "x", "new": "y"}))
+    ended, asked = run(
+        tmp_path, fails, calls(submit, ("write_file", {"path": "a", "content": "x"}))
+    )
+    told = {each["tool_call_id"]: each["content"] for each in asked[1]["messages"][-2:]}
+    assert "not accepted: see the results of your other calls" in told["c0"]
+    assert "a: no such file" in told["c1"]
+    assert ended.structured == {"ok": True}
+    assert (tmp_path / "a").read_text() == "x"
+
+
+@pytest.mark.parametrize("content", ["# Report", ""])
+def test_object_that_is_said_and_not_handed_in_is_the_answer(tmp_path: Path, content: str) -> None:
+    said = json.dumps({**DONE, "content": content})
+    ended, _ = run(tmp_path, Odd(body=chat(said)))
+    assert (ended.text, ended.structured) == (content, {"ok": True})
+
+
+def test_object_that_a_text_quotes_is_not_the_answer(tmp_path: Path) -> None:
+    said = '---\nok: true\n---\nThe example is {"ok": false} in the docs.'
+    ended, _ = run(tmp_path, Odd(body=chat(said)))
+    assert (ended.text, ended.structured) == (said, None)
 
 
 def test_after_the_last_turn_it_is_asked_for_the_answer_without_tools(tmp_path: Path) -> None:
     listing = calls(("list_files", {}))
-    with odd(listing, listing, Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path, turns=2).run()
+    ended, asked = run(tmp_path, listing, listing, Odd(body=chat(json.dumps(DONE))), turns=2)
     assert ended.structured == {"ok": True}
-    assert "tools" not in served.asked[2]
-    assert served.asked[2]["messages"][-1]["content"].startswith("No more tools")
+    assert "tools" not in asked[2]
+    assert asked[2]["messages"][-1]["content"].startswith("No more tools")
 
 
 def test_before_the_tokens_are_spent_it_is_asked_for_the_answer(tmp_path: Path) -> None:
-    with odd(calls(("list_files", {})), Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path, tokens=53).run()
+    ended, asked = run(
+        tmp_path, calls(("list_files", {})), Odd(body=chat(json.dumps(DONE))), tokens=53
+    )
     assert ended.structured == {"ok": True}
-    assert len(served.asked) == 2
-    assert "tools" not in served.asked[1]
+    assert len(asked) == 2
+    assert "tools" not in asked[1]
 
 
 def test_a_model_that_goes_in_circles_is_warned_and_then_asked_for_the_answer(
     tmp_path: Path,
 ) -> None:
     circle = [calls(("list_files", {}))] * 5
-    with odd(*circle, Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path, turns=50).run()
-    assert len(served.asked) == 6
+    ended, asked = run(tmp_path, *circle, Odd(body=chat(json.dumps(DONE))), turns=50)
+    assert len(asked) == 6
     assert ended.structured == {"ok": True}
-    assert "this very call before" in served.asked[3]["messages"][-1]["content"]
+    assert "this very call before" in asked[3]["messages"][-1]["content"]
 
 
 def test_when_the_time_is_over_the_work_so_far_is_reported(tmp_path: Path) -> None:
@@ -157,30 +210,27 @@ def test_a_conversation_that_is_too_long_loses_its_older_results(tmp_path: Path)
     reading = [calls(("read_file", {"path": "a", "first_line": n})) for n in (1, 0)]
     listing = calls(("list_files", {}))
     full = Odd(400, {"error": {"code": "context_length_exceeded", "message": "too long"}})
-    with odd(*reading, listing, full, calls(("submit_result", DONE))) as served:
-        ended = loop(served, tmp_path).run()
+    ended, asked = run(tmp_path, *reading, listing, full, calls(("submit_result", DONE)))
     assert ended.structured == {"ok": True}
-    results = [
-        message["content"] for message in served.asked[4]["messages"] if message["role"] == "tool"
-    ]
+    results = [message["content"] for message in asked[4]["messages"] if message["role"] == "tool"]
     assert "left out to make room" in results[0]
     assert results[1] == "x" * 5_000
     assert any(event["type"] == "warning" for event in ended.trace)
 
 
 def test_without_a_schema_the_words_are_the_answer(tmp_path: Path) -> None:
-    with odd(calls(("list_files", {})), Odd(body=chat("It is empty."))) as served:
-        ended = loop(served, tmp_path, schema=None, turns=1).run()
+    ended, asked = run(
+        tmp_path, calls(("list_files", {})), Odd(body=chat("It is empty.")), schema=None, turns=1
+    )
     assert ended.text == "It is empty."
-    assert "submit_result" not in str(served.asked[0])
+    assert "submit_result" not in str(asked[0])
 
 
 def test_answering_now_offers_no_tools(tmp_path: Path) -> None:
-    with odd(Odd(body=chat(json.dumps(DONE)))) as served:
-        ended = loop(served, tmp_path, turns=0).run()
+    ended, asked = run(tmp_path, Odd(body=chat(json.dumps(DONE))), turns=0)
     assert ended.structured == {"ok": True}
-    assert "tools" not in served.asked[0]
-    assert served.asked[0]["messages"][-1]["content"] == "Do it."
+    assert "tools" not in asked[0]
+    assert asked[0]["messages"][-1]["content"] == "Do it."
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

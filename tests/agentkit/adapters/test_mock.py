@@ -1,7 +1,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +26,8 @@ from uwf_git.errors import BadUsage
 
 Mock = Callable[..., Ran]
 
+ARGUMENTS = ("script.yaml", "-t", "T", "-r", "dev")
+
 SCRIPT = """\
 counter:
   - meta: {words: 1}
@@ -44,10 +45,7 @@ def mock(tmp_path: Path) -> Mock:
 
     def run(attempt: str, **environ: str) -> Ran:
         (tmp_path / "script.yaml").write_text(f"dev:\n  - {attempt}\n")
-        arguments = ("script.yaml", "-t", "T", "-r", "dev")
-        return Turn(tmp_path, "").python(
-            "-m", "uwf_git.agentkit.adapters", "mock", *arguments, **environ
-        )
+        return Turn(tmp_path, "").adapter("mock", *ARGUMENTS, **environ)
 
     return run
 
@@ -71,10 +69,8 @@ def test_death_comes_after_the_output(mock: Mock, name: str, status: int) -> Non
 
 def test_hanging_goes_on_until_it_is_ended(tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text('dev: [{stdout: "begun\\n", hang: true}]')
-    mock = (sys.executable, "-m", "uwf_git.agentkit.adapters", "mock")
-    command = [*mock, str(tmp_path / "script.yaml"), "-t", "T", "-r", "dev"]
 
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as hanging:
+    with Turn(tmp_path, "").start("mock", *ARGUMENTS) as hanging:
         assert hanging.stdout is not None
         begun = os.read(hanging.stdout.fileno(), 100)
         with pytest.raises(subprocess.TimeoutExpired):

@@ -2,7 +2,9 @@
 
 import json
 import os
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from agentkit.adapters.test_llm import SCHEMA
 from agentkit.conftest import MakeContext, Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
+from uwf_git.agentkit.adapters import model
 from uwf_git.agentkit.adapters.model import ReactAdapter
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, extract_with_fallbacks
 from uwf_git.agentkit.turn import AdapterQuestion, AskFailed
@@ -110,19 +113,25 @@ def test_the_time_limit_holds_for_all_of_it(tmp_path: Path) -> None:
     assert caught.value.kind == "timed-out"
 
 
+def test_the_time_limit_does_not_begin_anew_with_a_correction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = ReactAdapter()
+    with scripted(DONE) as served:
+        first = adapter.ask(question(served.url, tmp_path, timeout_s=60))
+        late = SimpleNamespace(monotonic=lambda: time.monotonic() + 61)
+        monkeypatch.setattr(model, "time", late)
+        with pytest.raises(AskFailed) as caught:
+            adapter.ask(question(served.url, tmp_path, session=first.session, timeout_s=60))
+    assert caught.value.kind == "timed-out"
+    assert len(served.asked) == 1
+
+
 def test_the_program_plays_a_turn_and_can_read_the_thread(turn: Turn) -> None:
     with scripted({"tool": "fetch_thread", "args": {"step": 0}}, DONE) as served:
-        ran = turn.python(
-            "-m",
-            "uwf_git.agentkit.adapters",
-            "react",
-            "--shell=false",
-            turn.thread,
-            UWF_THREAD_ID=turn.thread,
-            UWF_REACT_URL=served.url,
-            UWF_REACT_MODEL="m",
-            OPENAI_API_KEY="sk-geheim",
-        )
+        model = {"UWF_REACT_URL": served.url, "UWF_REACT_MODEL": "m", "OPENAI_API_KEY": "sk-geheim"}
+        words = ("--shell=false", turn.thread)
+        ran = turn.adapter("react", *words, UWF_THREAD_ID=turn.thread, **model)
     assert ran.status == 0, ran.err
     assert json.loads(ran.out)["meta"] == {"words": 3}
     assert served.asked[1]["messages"][-1]["content"] == "one two three"

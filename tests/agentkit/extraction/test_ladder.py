@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.adapters import test_loop
 from agentkit.conftest import MakeContext
 from agentkit.traces import find_odd
 from hypothesis import given
@@ -19,6 +20,7 @@ from uwf_git.agentkit.ladder import (
     RoleAnswer,
     WantedObject,
     build_correction,
+    describe_failure,
     extract_meta,
     extract_with_fallbacks,
     find_misfit,
@@ -54,7 +56,8 @@ def answer(given: Given) -> AdapterAnswer:
     if "fails" not in given:
         return AdapterAnswer(**{**given, "trace": tuple(given.get("trace", ()))})
     partial = answer(given["partial"]) if "partial" in given else None
-    raise AskFailed(given["fails"], given["message"], hint=given.get("hint"), partial=partial)
+    known = {"hint": given.get("hint"), "partial": partial, **given.get("facts", {})}
+    raise AskFailed(given["fails"], given["message"], **known)
 
 
 @dataclass
@@ -77,6 +80,7 @@ class Climb:
             yield f"    usage: {json.dumps(none.usage)}\n"
         except AskFailed as failure:
             yield f"    {failure.kind}: {failure.message}, hint: {failure.hint}\n"
+            yield f"    recorded: {json.dumps(describe_failure(failure))}\n"
         else:
             yield f"    {result.rung}: {json.dumps(result.meta)}, content: {result.content!r}\n"
             yield f"    session: {result.session}, usage: {json.dumps(result.usage)}\n"
@@ -224,12 +228,7 @@ def test_unreported_numbers_are_left_out() -> None:
     }
 
 
-SCHEMA_EXTRACT: dict[str, Any] = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}, "why": {"type": "string"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
+SCHEMA_EXTRACT = test_loop.SCHEMA | {"additionalProperties": False}
 
 OK = {"ok": True}
 

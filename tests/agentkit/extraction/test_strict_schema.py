@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from uwf_git.agentkit.ladder import move_schema
 from uwf_git.agentkit.llm.messages import derive_strict, restore
-from uwf_git.engine.prompt import follow_reference
+from uwf_git.model.builtin import follow_reference
 from uwf_git.model.schema_check import check_schema, check_value
 
 NAMES = st.sampled_from(["a", "b", "status", "sub-task"])

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import MakeContext, Turn, failure_of
 from agentkit.endpoints import Odd, Served, odd, scripted
+from agentkit.llm.test_model import told
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import raising, refuses
@@ -31,7 +32,6 @@ from uwf_git.agentkit.llm.http_client import (
     shut_after,
     split_url,
 )
-from uwf_git.agentkit.turn import AskFailed
 from uwf_git.engine.turn_context import build_extract_context
 from uwf_git.errors import BadUsage
 
@@ -167,6 +167,17 @@ def test_a_proxy_that_refuses_the_tunnel_is_reported() -> None:
     with listening(b"HTTP/1.1 407 Who are you\r\n\r\n") as url:
         failure = refused("https://model.example/v1", https_proxy=url)
     assert "407 who are you" in failure.message
+    assert not failure.is_temporary
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_proxy_that_is_not_there_is_named(host: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        proxy = f"{host}:{server.getsockname()[1]}"
+    failure = refused("http://model.example/v1", HTTP_PROXY=f"http://{proxy}")
+    assert failure.message.startswith(f"model.example: its proxy {proxy}: ")
+    assert failure.trouble == "unreachable"
+    assert failure.hint == "see http_proxy, all_proxy and no_proxy, also in capitals"
 
 
 @pytest.mark.parametrize(
@@ -368,17 +379,15 @@ def test_the_key_is_not_shown() -> None:
 
 @pytest.mark.parametrize("key", ["sk-geheim\nX: y", "sk-geheim…", "sk-geheim\0"])
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
-    with pytest.raises(AskFailed) as caught:
-        read(MODEL, OPENAI_API_KEY=key)
-    assert caught.value.kind == "auth"
-    assert "geheim" not in caught.value.message + str(caught.value.hint)
+    failure = failure_of(lambda: read(MODEL, OPENAI_API_KEY=key))
+    assert failure.kind == "auth"
+    assert "geheim" not in failure.message + str(failure.hint)
 
 
 def test_without_a_model_the_hint_says_how_to_name_one() -> None:
-    with pytest.raises(AskFailed) as caught:
-        read({})
-    assert caught.value.kind == "usage"
-    assert caught.value.hint == "name one: git config --global uwf.llm.model MODEL"
+    failure = failure_of(lambda: read({}))
+    assert failure.kind == "usage"
+    assert failure.hint == "name one: git config --global uwf.llm.model MODEL"
 
 
 def test_numbers_are_read() -> None:
@@ -411,11 +420,6 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"approved": {"type": 
 TEXT = "I looked at it. I approve of this change."
 
 
-def told(meta: dict[str, Any], evidence: dict[str, str]) -> dict[str, Any]:
-    entries = [{"field": name, "quote": quote} for name, quote in evidence.items()]
-    return {"json": {"evidence": entries, "missing": [], "meta": meta}}
-
-
 def configure(url: str) -> None:
     with Path(os.environ["GIT_CONFIG_GLOBAL"]).open("a") as file:
         file.write(f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n')
@@ -424,9 +428,8 @@ def configure(url: str) -> None:
 def test_no_model_is_called_unless_one_is_configured() -> None:
     environ = {**os.environ, "UWF_MODEL": "m"}
     assert find_extractor(environ, "reviewer") is None
-    with pytest.raises(AskFailed) as caught:
-        extract(TEXT, SCHEMA, environ=environ)
-    assert caught.value.hint == "name its model: git config --global uwf.extractor.model MODEL"
+    failure = failure_of(lambda: extract(TEXT, SCHEMA, environ=environ))
+    assert failure.hint == "name its model: git config --global uwf.extractor.model MODEL"
 
 
 def test_the_configured_model_reads_what_an_agent_wrote(context: MakeContext) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from agentkit.endpoints import endpoint
+from agentkit.extraction.test_strict_schema import JSON
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,7 +119,8 @@ def test_replies_are_read_as_ever(name: Api, golden: Golden) -> None:
 
 
 def tell(reply: ModelReply) -> Iterator[str]:
-    yield f"    {reply.stop}, by {reply.model or 'nobody'}: {reply.said.text!r}\n"
+    stop = f"broken ({reply.why})" if reply.stop == "broken" else reply.stop
+    yield f"    {stop}, by {reply.model or 'nobody'}: {reply.said.text!r}\n"
     yield from (f"    calls {call}\n" for call in reply.said.calls)
     yield f"    usage: {json.dumps(reply.usage)}\n"
     yield f"    echo: {json.dumps(reply.said.echo)}\n"
@@ -182,11 +184,6 @@ def test_no_response_makes_an_error_show_the_key(status: int, body: bytes) -> No
         assert failure is None or "\n" not in failure.message
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
-)
 PARTS = {
     "choices": st.lists(JSON | st.fixed_dictionaries({"message": JSON})),
     "content": JSON,

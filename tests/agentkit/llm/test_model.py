@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from agentkit.endpoints import Odd, chat, model, odd, scripted
 
 from uwf_git.agentkit.ladder import WantedObject
 from uwf_git.agentkit.llm.endpoint import Api
-from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
+from uwf_git.agentkit.llm.messages import THOUGHTS, ModelMessage, ModelRequest, UserMessage
 from uwf_git.agentkit.llm.model import SUBMIT, RequestRefused, ask_extractor, ask_for_object
 from uwf_git.agentkit.turn import AskFailed
 
@@ -40,15 +41,27 @@ def test_a_rate_limit_without_end_is_reported() -> None:
 def test_an_answer_that_was_cut_off_is_none_and_keeps_what_was_said() -> None:
     failure = failure_of(Odd(body=chat("half of", finish_reason="length")))
     assert failure.kind == "too-long"
-    assert failure.hint == "allow more: git config --global uwf.llm.maxTokens 32000"
+    assert (
+        failure.hint
+        == "allow more: git config --global uwf.llm.maxTokens 32000, or shorten the prompt"
+    )
     assert failure.partial is not None
     assert failure.partial.text == "half of"
-    assert failure.partial.usage == {"inputTokens": 11, "outputTokens": 7}
+    assert failure.partial.usage == {"inputTokens": 11, "outputTokens": 7, "turns": 1}
 
 
 def test_an_answer_that_was_filtered_is_none() -> None:
     failure = failure_of(Odd(body=chat("", finish_reason="content_filter")))
     assert failure.message == "the content filter of m stopped the answer"
+
+
+def test_an_answer_that_the_endpoint_broke_off_is_none() -> None:
+    broken = chat("half of", finish_reason="stop")
+    broken["choices"][0]["error"] = {"code": 502, "message": "Provider\ndisconnected"}
+    failure = failure_of(Odd(body=broken))
+    assert failure.message == "the endpoint broke off the answer: Provider disconnected"
+    assert failure.partial is not None
+    assert failure.partial.text == "half of"
 
 
 @pytest.mark.parametrize("content", ["", None, " \n"])
@@ -69,6 +82,31 @@ def test_an_endpoint_that_calls_the_limit_otherwise_gets_its_own_name_from_then_
     assert "max_tokens" in served.asked[0]
     assert [body.get("max_completion_tokens") for body in served.asked[1:]] == [50, 50]
     assert len(served.asked) == 3
+
+
+GROQ = {"error": {"message": "('messages.1' : property 'reasoning' is unsupported)"}}
+MISTRAL = {"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": THOUGHTS}]}}
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "sent"),
+    [
+        (400, GROQ, [True, False, False]),
+        (422, MISTRAL, [True, False, False]),
+        (400, {"error": {"message": "reasoning_content is missing"}}, [True]),
+        (400, {"error": {"message": "no reasoning_effort with this"}}, [True]),
+    ],
+)
+def test_an_endpoint_that_refuses_thoughts_does_not_get_them_back(
+    status: int, said: Any, sent: list[bool]
+) -> None:
+    echo = {"role": "assistant", "content": "x", **dict.fromkeys(THOUGHTS, "hm")}
+    request = HI._replace(messages=(*HI.messages, ModelMessage("x", (), echo)))
+    with odd(Odd(status, said), Odd(body=chat())) as served, suppress(RequestRefused):
+        asked = model(served.url)
+        asked.ask(request)
+        asked.ask(request)
+    assert ["reasoning" in body["messages"][1] for body in served.asked] == sent
 
 
 def test_what_the_model_thought_goes_back_to_it_and_nowhere_else() -> None:

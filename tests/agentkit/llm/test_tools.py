@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext
+from agentkit.conftest import MakeContext, make_step
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import raising
@@ -167,14 +167,7 @@ def test_a_missing_step_is_reported(context: MakeContext) -> None:
 
 
 def step(content: str) -> dict[str, Any]:
-    return {
-        "hash": "7BQST3VW9F2MA",
-        "role": "planner",
-        "meta": {"long": "x" * 9_000},
-        "content": content,
-        "agent": "uwf-mock",
-        "timestamp": 1,
-    }
+    return make_step(meta={"long": "x" * 9_000}, content=content)
 
 
 def test_a_long_step_comes_in_parts(context: MakeContext) -> None:
@@ -264,3 +257,9 @@ def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     thread = raising(StoreDamaged("node X is damaged"))
     box = build_toolbox(open_work_folder(str(tmp_path)), thread=thread, around=None)
     assert call(box, "fetch_thread", {}).text == "node X is damaged"
+
+
+def test_an_unforeseen_error_of_a_tool_is_its_result(tmp_path: Path) -> None:
+    thread = raising(RuntimeError("gone"))
+    box = build_toolbox(open_work_folder(str(tmp_path)), thread=thread, around=None)
+    assert call(box, "fetch_thread", {}).text == "fetch_thread failed: RuntimeError: gone"

@@ -6,10 +6,12 @@ import sys
 import threading
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.conftest import failure_of
 from agentkit.traces import find_odd
 from programs import write_program
 
@@ -119,17 +121,15 @@ def test_program_that_was_stopped_has_no_answer(
 
 
 def test_what_it_had_said_before_it_was_stopped_is_kept(make: Make) -> None:
-    with pytest.raises(AskFailed) as caught:
-        make("echo spent; sleep 60").ask(question(timeout_s=0.3))
+    failure = failure_of(lambda: make("echo spent; sleep 60").ask(question(timeout_s=0.3)))
 
-    assert caught.value.partial == AdapterAnswer(text="spent\n", usage={"turns": 1})
+    assert failure.partial == AdapterAnswer(text="spent\n", usage={"turns": 1})
 
 
 def test_unparsed_output_is_kept(make: Make) -> None:
-    with pytest.raises(AskFailed) as caught:
-        make("echo raw; exit 1").ask(question())
+    failure = failure_of(lambda: make("echo raw; exit 1").ask(question()))
 
-    assert (caught.value.kind, caught.value.partial) == ("model-error", AdapterAnswer(text="raw\n"))
+    assert (failure.kind, failure.partial) == ("model-error", AdapterAnswer(text="raw\n"))
 
 
 def test_flood_is_no_answer(make: Make) -> None:
@@ -144,11 +144,10 @@ def test_request_to_end_is_reported(make: Make) -> None:
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM))
     timer.start()
 
-    with pytest.raises(AskFailed) as caught:
-        make("sleep 60").ask(question())
+    failure = failure_of(lambda: make("sleep 60").ask(question()))
 
     timer.join()
-    assert caught.value.kind == "interrupted"
+    assert failure.kind == "interrupted"
 
 
 def test_missing_folder_is_reported(make: Make, tmp_path: Path) -> None:
@@ -253,9 +252,8 @@ def test_prompt_is_the_stdin_and_what_was_printed_is_returned(step_dir: Path) ->
 
 
 def test_prompt_that_is_too_long_for_a_word_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AskFailed) as caught:
-        build_call(["echo", "{prompt}"], "x" * 200_000, str(tmp_path))
-    assert caught.value.kind == "too-long"
+    call = partial(build_call, ["echo", "{prompt}"], "x" * 200_000, str(tmp_path))
+    assert failure_of(call).kind == "too-long"
 
 
 def test_no_shell_reads_the_command() -> None:
@@ -274,12 +272,9 @@ def test_failure_is_named_and_noted_with_what_it_had_printed(step_dir: Path) -> 
 
 
 def test_program_that_is_missing_or_takes_too_long_is_named() -> None:
-    with pytest.raises(AskFailed) as caught:
-        spawn_cli(["no-such-program"], "x")
-    assert caught.value.kind == "missing"
-    with pytest.raises(AskFailed) as caught:
-        spawn_cli(["sleep", "60"], "x", timeout_s=0.1)
-    assert caught.value.kind == "timed-out"
+    assert failure_of(lambda: spawn_cli(["no-such-program"], "x")).kind == "missing"
+    late = failure_of(lambda: spawn_cli(["sleep", "60"], "x", timeout_s=0.1))
+    assert late.kind == "timed-out"
 
 
 def test_only_variables_of_providers_and_named_ones_are_passed_on(

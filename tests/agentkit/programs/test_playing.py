@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import MakeContext, Turn, make_step
 from cli.program import Ran
 from programs import write_program
 
@@ -55,12 +55,8 @@ def play(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> Play:
 
     def run(script: str, *words: str, **environ: str) -> Ran:
         program = write_program(turn.place / "fake-cli", script)
-        return turn.python(
-            str(turn.place / "adapter.py"),
-            *words,
-            turn.thread,
-            **{"UWF_FAKE_PROGRAM": program} | places | environ,
-        )
+        given = {"UWF_FAKE_PROGRAM": program} | places | environ
+        return turn.python(str(turn.place / "adapter.py"), *words, turn.thread, **given)
 
     return run
 
@@ -189,15 +185,7 @@ class Named:
 
 
 def step(role: str, agent: str, session: str | None, tokens: int) -> dict[str, Any]:
-    taken = {
-        "hash": "7BQST3VW9F2MA",
-        "role": role,
-        "meta": {},
-        "content": "",
-        "agent": agent,
-        "timestamp": 1,
-        "usage": {"outputTokens": tokens},
-    }
+    taken = make_step(role, agent=agent, usage={"outputTokens": tokens})
     return taken if session is None else taken | {"session": session}
 
 

@@ -1,7 +1,7 @@
 """Claude Code and Qwen Code, whose records are alike, play roles."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from uwf_git.agentkit.records import (
     read_usage,
 )
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
-from uwf_git.model.thread import add_usage
+from uwf_git.model.thread import NOTHING, add_usage
 from uwf_git.plan.hooks import list_words_of_turn
 
 # uwf-claude: Claude Code plays a role.
@@ -91,8 +91,9 @@ def read_claude(ended: EndedProgram) -> Report:
     records = ended.read_records()
     result = find_last(records, "result")
     trace = tuple(read_trace(records, result, without="StructuredOutput"))
+    usage = _read_claude_usage(result or {}) or _add_up(records, _read_claude_usage)
     if result is None:
-        answer = AdapterAnswer(text=find_last_text(records), trace=trace)
+        answer = AdapterAnswer(text=find_last_text(records), usage=usage, trace=trace)
         if b"root/sudo" in ended.run.stderr:
             words = ended.explain_no_record("claude", login=_CLAUDE_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
@@ -103,7 +104,7 @@ def read_claude(ended: EndedProgram) -> Report:
         text=text,
         structured=meta,
         session=find(result, str, "session_id"),
-        usage=_read_claude_usage(result),
+        usage=usage,
         trace=trace,
     )
     if result.get("is_error") is False and result.get("subtype") == "success":
@@ -117,7 +118,7 @@ def _build_claude_schema(question: AdapterQuestion) -> str | None:
 
 
 def _read_claude_usage(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the usage: the tokens of this question; the cost is the whole session's."""
+    """Read the usage of a result or a message: its tokens; the cost is the whole session's."""
     usage = read_usage(
         result,
         inputTokens="usage.input_tokens",
@@ -221,18 +222,15 @@ def read_qwen(ended: EndedProgram) -> Report:
     records = ended.read_records()
     result = find_last(records, "result")
     session, asked = find_first(records, "session_id"), ended.question
+    before = asked.spent if session == asked.session else {}
     # Of the whole session, with its background agents; but its turns are counted anew.
-    usage = read_usage(
-        result or {},
-        inputTokens="usage.input_tokens",
-        outputTokens="usage.output_tokens",
-        cachedInputTokens="usage.cache_read_input_tokens",
-        turns="num_turns",
+    usage = _read_qwen_tokens(
+        result or {}, cachedInputTokens="usage.cache_read_input_tokens", turns="num_turns"
     )
     answer = AdapterAnswer(
         text=find_last_text(records),
         session=session,
-        usage=usage or _add_up(records, asked.spent if session == asked.session else {}),
+        usage=usage or _add_up(records, _read_qwen_tokens, before),
         trace=tuple(read_trace(records, result, without="structured_output")),
     )
     if result is None and ended.run.exit_code == _BUDGET_STATUS:
@@ -251,13 +249,26 @@ def read_qwen(ended: EndedProgram) -> Report:
     return Report(answer, is_refused=is_refused, any_status=True)
 
 
-def _add_up(records: list[dict[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+def _read_qwen_tokens(record: Mapping[str, Any], **more: str) -> dict[str, Any]:
+    tokens = {"inputTokens": "usage.input_tokens", "outputTokens": "usage.output_tokens"}
+    return read_usage(record, **tokens, **more)
+
+
+def _add_up(
+    records: list[dict[str, Any]],
+    read: Callable[[Mapping[str, Any]], dict[str, Any]],
+    spent: Mapping[str, Any] = NOTHING,
+) -> dict[str, Any]:
     """Add the usage of single messages to what was *spent*, for a run that reports no usage."""
-    told = [found for each in records if (found := find(each, dict, "message", "usage"))]
-    tokens = {"inputTokens": "input_tokens", "outputTokens": "output_tokens"}
-    usage = {name: spent.get(name, 0) for name in tokens}
-    for each in told:
-        usage = add_usage(usage, read_usage(each, **tokens))
+    # claude prints a record for each block of a message, and each has the message's usage.
+    told = {
+        find(each, str, "message", "id") or number: each["message"]
+        for number, each in enumerate(records)
+        if find(each, dict, "message", "usage")
+    }
+    usage = {name: spent.get(name, 0) for name in ("inputTokens", "outputTokens")}
+    for message in told.values():
+        usage = add_usage(usage, read(message))
     return {**usage, "turns": len(told)} if told else {}
 
 

@@ -27,6 +27,7 @@ from uwf_git.agentkit.llm.messages import (
     ToolResult,
     ToolResults,
     derive_strict,
+    read_lone_object,
     restore,
 )
 from uwf_git.agentkit.llm.model import SUBMIT, Model, ask_for_object, say_on_stderr
@@ -46,10 +47,10 @@ from uwf_git.agentkit.turn import (
     extend_prompt,
     load_context,
     load_settings,
-    plain_key,
 )
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
+from uwf_git.model.text import plain_key
 from uwf_git.model.thread import add_usage
 
 # uwf-llm: one call of a model plays a role: a prompt in, an answer out, no tools.
@@ -78,7 +79,7 @@ class LlmAdapter:
         say_on_stderr(f"asking {endpoint.model} at {split_url(endpoint.url).netloc}")
         request, timeout_s = ModelRequest(messages), question.timeout_s
         event: dict[str, Any] = {"type": "turn"}
-        text, meta = "", None
+        found = None
         if question.schema is None:
             reply = model.ask(request, timeout_s=timeout_s)
             usage = {**reply.usage, "turns": 1}
@@ -87,16 +88,20 @@ class LlmAdapter:
             got = ask_for_object(model, request, wanted, timeout_s=timeout_s)
             if got.way != "plain":
                 extend_prompt(question.step_dir, question.prompt, add_guide(question.prompt))
-            text, meta = read_answer(got.value, question.schema) or ("", None)
+            found = read_answer(got.value, question.schema)
             reply, usage, event["way"] = got.reply, dict(got.usage), got.way
         self._conversations.keep(session, (*messages, reply.said))
         return AdapterAnswer(
-            text=text or reply.said.text,
-            structured=meta,
+            text=found.content or _drop_object(reply.said.text) if found else reply.said.text,
+            structured=found and found.meta,
             session=session,
             usage=usage,
             trace=({**event, "model": reply.model, "usage": dict(reply.usage)},),
         )
+
+
+def _drop_object(text: str) -> str:
+    return text if read_lone_object(text) is None else ""
 
 
 # These settings are about a program; conversations end with this process.
@@ -128,7 +133,7 @@ class Repeats:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the model repeats blocked calls."""
+        """Whether the model repeats blocked calls, or submits what is not accepted."""
         return self.blocked >= _MOST_BLOCKED
 
     def blocks(self, call: ToolCall) -> bool:
@@ -236,10 +241,14 @@ class Loop:
                 return None
             reply = self._ask(ModelRequest(self.messages, self.system, tools))
             if not reply.said.calls:
-                return self._answer(reply.said.text)
-            results = []
-            for call in reply.said.calls:
-                result, answer = self._take(call, wanted)
+                value = wanted and restore(read_lone_object(reply.said.text), wanted.schema)
+                return self._read(reply, value)
+            results: list[ToolResult] = []
+            has_failed = False
+            # Last, since it tells of what the others do; not accepted if one of them fails.
+            for call in sorted(reply.said.calls, key=lambda each: each.name == SUBMIT):
+                result, answer = self._take(call, wanted, has_failed=has_failed)
+                has_failed |= result.is_error and result.text != _AGAIN and call.name != SUBMIT
                 results.append(result)
                 if answer is not None:
                     return answer
@@ -255,14 +264,12 @@ class Loop:
             self.messages = (*self.messages[:-1], last._replace(note=last.note or _NO_MORE))
         request = ModelRequest(self.messages, self.system)
         if self.schema is None:
-            reply = self._ask(request)
-            return self._answer(reply.said.text)
+            return self._answer(self._ask(request).said.text)
         got = ask_for_object(
             self.model, request, build_wanted_object(self.schema), timeout_s=self._left_s()
         )
         self._account(got.reply, got.usage)
-        found = read_answer(got.value, self.schema)
-        return self._answer(got.reply.said.text) if found is None else self._structured(found)
+        return self._read(got.reply, got.value)
 
     def _ask(self, request: ModelRequest) -> ModelReply:
         try:
@@ -281,14 +288,14 @@ class Loop:
         return reply
 
     def _take(
-        self, call: ToolCall, wanted: WantedObject | None
+        self, call: ToolCall, wanted: WantedObject | None, *, has_failed: bool
     ) -> tuple[ToolResult, AdapterAnswer | None]:
         """Run one call; return its result, and the answer if the call submitted one that fits."""
         say_on_stderr(f"{call.name} {str(call.arguments)[:_LONGEST_SHOWN]}")
         started = time.monotonic()
         answer = None
         if wanted is not None and call.name == SUBMIT:
-            result, answer = self._submit(call, wanted)
+            result, answer = self._submit(call, wanted, has_failed=has_failed)
         elif self.repeats.blocks(call):
             result = ToolResult(call.id, _AGAIN, is_error=True)
         else:
@@ -300,14 +307,22 @@ class Loop:
         self.trace.append({**event, "durationMs": took_ms})
         return result, None if answer is None else self._structured(answer)
 
-    def _submit(self, call: ToolCall, wanted: WantedObject) -> tuple[ToolResult, RoleAnswer | None]:
+    def _submit(
+        self, call: ToolCall, wanted: WantedObject, *, has_failed: bool
+    ) -> tuple[ToolResult, RoleAnswer | None]:
         value = None if call.arguments is None else restore(call.arguments, wanted.schema)
         schema = self.schema if self.schema is not None else True
         found = read_answer(value, schema)
         needed = "an object with `content` and `meta` is needed"
-        if problem := needed if found is None else find_misfit(found.meta, schema):
+        problem = needed if found is None else find_misfit(found.meta, schema)
+        self.repeats.blocked += bool(problem)
+        if problem := problem or ("see the results of your other calls" if has_failed else ""):
             return ToolResult(call.id, f"not accepted: {problem}", is_error=True), None
         return ToolResult(call.id, "accepted"), found
+
+    def _read(self, reply: ModelReply, value: dict[str, Any] | None) -> AdapterAnswer:
+        found = None if self.schema is None else read_answer(value, self.schema)
+        return self._answer(reply.said.text) if found is None else self._structured(found)
 
     def _structured(self, found: RoleAnswer) -> AdapterAnswer:
         return replace(self._answer(found.content or self.said), structured=found.meta)
@@ -318,7 +333,7 @@ class Loop:
     def _account(self, reply: ModelReply, usage: Any) -> None:
         self.usage = add_usage(self.usage, dict(usage))
         self.messages = (*self.messages, reply.said)
-        self.said = reply.said.text or self.said
+        self.said = _drop_object(reply.said.text) or self.said
         self.last_tokens = _count_tokens(reply.usage)
         self.trace.append({"type": "turn", "model": reply.model, "usage": dict(reply.usage)})
         if reply.said.text and reply.said.calls:
@@ -384,6 +399,7 @@ class ReactAdapter:
     _conversations: Conversations = field(default_factory=lambda: Conversations("react"))
     _models: dict[Endpoint, Model] = field(default_factory=dict)
     _is_short: bool = False
+    _deadline: float = 0.0
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Run the loop; in a conversation that goes on, only ask for the answer again."""
@@ -393,7 +409,9 @@ class ReactAdapter:
         session, messages = self._conversations.begin(question.prompt, question.session)
         if question.session is not None and self._is_short:
             raise AskFailed("no-result", _REACHED.format("tokens"))
-        loop = _build_loop(question, settings, model, messages)
+        if question.session is None:
+            self._deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
+        loop = _build_loop(question, settings, model, messages, self._deadline)
         extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")
         answer = loop.run()
         self._is_short = loop.is_short
@@ -414,10 +432,10 @@ def _build_loop(
     settings: Mapping[str, str],
     model: Model,
     messages: tuple[Message, ...],
+    deadline: float,
 ) -> Loop:
     environ, has_shell = question.environ, _read_flag(settings, "shell")
     folder = open_work_folder(question.workdir, kept=list_deciding_files(environ))
-    deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
     seen = allowed_environment(environ, more=question.settings.get("env", "").split())
     seen.pop(model.endpoint.key_name, None)
 

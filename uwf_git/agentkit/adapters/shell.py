@@ -26,7 +26,7 @@ _HELP = """\
 Usage: uwf-shell [--timeout SECONDS] 'COMMAND' THREAD-ID
 
 Play a role with a shell command. `/bin/sh -c COMMAND` runs in the work directory;
-what it prints is the content, and the meta is {"ok", "exitCode", "durationMs"}.
+what it prints is the content, and the meta is {"ok", "exitCode"}.
 The engine appends the thread id; `-t THREAD-ID -r ROLE` is understood as well.
 
 Example: uwf thread start release -p 1.4.0 --agent "tester=uwf-shell 'make test'"
@@ -98,7 +98,7 @@ def play_command(command: str, timeout_s: float | None, environ: Mapping[str, st
     if run.outcome == "timed-out":
         meta = {"ok": False, "exitCode": _TIMED_OUT, "timedOut": True}
         content += f"\n[stopped after {timeout_s:g} s]\n"
-    return AgentResult({**meta, "durationMs": run.duration_ms, **given}, content)
+    return AgentResult({**meta, **given}, content)
 
 
 def read_meta(file: str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.ladder import Extractor
-from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, load_settings, parse_seconds, plain_key
+from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, load_settings, parse_seconds
 from uwf_git.engine.turn_context import ExtractContext
 from uwf_git.errors import BadUsage
-from uwf_git.model.text import parse_float
+from uwf_git.model.text import parse_float, plain_key
 
 Api = Literal["openai", "anthropic"]
 

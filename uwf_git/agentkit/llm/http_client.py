@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import urllib3
 import urllib3.connection
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError, ProxyError
 
 from uwf_git.errors import AgentFailed, BadUsage
 from uwf_git.model.text import parse_float
@@ -30,15 +30,19 @@ from uwf_git.model.text import parse_float
 HttpTrouble = Literal["unreachable", "unknown-host", "untrusted", "timed-out", "broken", "too-much"]
 
 _PORTS = {"http": 80, "https": 443}
+_NO_TUNNEL = "tunnel connection failed: "
 
 
 class NoReply(AgentFailed):
     code = "no-reply"
 
-    def __init__(self, trouble: HttpTrouble, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}", host=where, trouble=trouble)
+    def __init__(
+        self, trouble: HttpTrouble, where: str, problem: str, *, hint: str | None = None
+    ) -> None:
+        super().__init__(f"{where}: {problem}", hint=hint, host=where, trouble=trouble)
         self.trouble = trouble
-        self.is_temporary = trouble in {"unreachable", "broken"}
+        # A proxy that is asked again with a wrong password may lock the account.
+        self.is_temporary = trouble in {"unreachable", "broken"} and f"{_NO_TUNNEL}4" not in problem
         """Whether a retry may succeed."""
 
 
@@ -124,7 +128,7 @@ def _parse_proxy(name: str, value: str) -> Proxy:
     login = None
     if parts.username:
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return Proxy(host, port or _PORTS["http"], login)
+    return Proxy(f"[{host}]" if ":" in host else host, port or _PORTS["http"], login)
 
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
@@ -204,7 +208,11 @@ class HttpClient:
             _left_s(deadline)
         except (OSError, HTTPError, http.client.HTTPException, UnicodeError) as error:
             trouble, problem = _describe(error, is_late=time.monotonic() >= deadline)
-            raise NoReply(trouble, self.where, problem) from error
+            proxy, hint = self._manager and self._manager.proxy, None
+            if proxy and (isinstance(error, ProxyError) or problem.startswith(_NO_TUNNEL)):
+                problem = f"its proxy {proxy.netloc}: {problem}"
+                hint = f"see {self._parts.scheme}_proxy, all_proxy and no_proxy, also in capitals"
+            raise NoReply(trouble, self.where, problem, hint=hint) from error
         named = {name.lower(): value for name, value in response.headers.items()}
         return HttpReply(response.status, named, content)
 

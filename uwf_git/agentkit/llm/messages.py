@@ -6,6 +6,7 @@ malformed parts of a reply read as absent, since endpoints differ in what they s
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.records import build_usage, find, read_usage
 from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.command_line import BadJson, parse_strict_json
-from uwf_git.engine.prompt import follow_reference
+from uwf_git.model.builtin import follow_reference
 
 
 class ModelTool(NamedTuple):
@@ -68,7 +69,7 @@ class ModelRequest(NamedTuple):
     """A strict schema for an answer in JSON; True: any object."""
 
 
-StopReason = Literal["end", "too-long", "filtered"]
+StopReason = Literal["end", "too-long", "filtered", "broken"]
 
 
 class ModelReply(NamedTuple):
@@ -76,6 +77,8 @@ class ModelReply(NamedTuple):
     stop: StopReason
     usage: Mapping[str, Any]
     model: str
+    why: str = ""
+    """Of a broken answer: the endpoint's word for it."""
 
 
 def read_object(text: str) -> dict[str, Any] | None:
@@ -92,6 +95,12 @@ def read_object(text: str) -> dict[str, Any] | None:
         if isinstance(value, dict):
             return value
     return None
+
+
+def read_lone_object(text: str) -> dict[str, Any] | None:
+    """Read *text* if it is a JSON object and nothing else, in a code fence or not."""
+    bare = text.strip().removeprefix("```").removeprefix("json").removesuffix("```").strip()
+    return read_object(bare) if bare[:1] + bare[-1:] == "{}" else None
 
 
 class Conversations:
@@ -128,11 +137,18 @@ def go_on(messages: tuple[Message, ...], prompt: str) -> tuple[Message, ...]:
 
 _NEW_LIMIT = "max_completion_tokens"
 
+# Thoughts, which some endpoints need in the calls that they get back, and others refuse there.
+THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
+
 _STOPS: dict[str, StopReason] = {
+    "abort": "broken",
+    "error": "broken",
+    "insufficient_system_resource": "broken",
     "length": "too-long",
     "content_filter": "filtered",
     "max_tokens": "too-long",
     "model_context_window_exceeded": "too-long",
+    "model_length": "too-long",
     "refusal": "filtered",
 }
 
@@ -160,6 +176,12 @@ def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) ->
 
 def wants_other_limit(message: str, limit_name: str) -> str | None:
     return _NEW_LIMIT if limit_name == "max_tokens" and _NEW_LIMIT in message else None
+
+
+def refuses_thoughts(message: str) -> bool:
+    named = r"\breasoning_(content|details)\b|['\"`.]reasoning['\"`:]"
+    needed = re.search(r"(?i)passed back|missing|required", message)
+    return not needed and re.search(named, message) is not None
 
 
 def parse_reply(endpoint: Endpoint, document: Mapping[str, Any]) -> ModelReply | None:
@@ -199,24 +221,26 @@ def _parse_openai(document: Mapping[str, Any]) -> ModelReply | None:
     message = find(choices[0], dict, "message") if choices else None
     if choices is None or message is None:
         return None
-    calls = tuple(
-        call
+    called = [
+        (each, call)
         for number, each in enumerate(find(message, list, "tool_calls") or [])
         if (call := _parse_call(each, number)) is not None
-    )
+    ]
     content = message.get("content")
     if isinstance(content, list):
         # Some endpoints send the text in parts, and a refusal has its own key.
         content = "".join(find(part, str, "text") or "" for part in content)
     text = (content if isinstance(content, str) else "") or find(message, str, "refusal") or ""
     echo: dict[str, Any] = {"role": "assistant", "content": text or None}
-    if calls:
-        # Whole, since some endpoints sign their calls.
-        echo["tool_calls"] = message["tool_calls"]
+    if called:
+        # Whole, since some endpoints sign their calls; with the ids that the results name.
+        echo["tool_calls"] = [{**each, "id": call.id} for each, call in called]
+        echo |= {name: message[name] for name in THOUGHTS if message.get(name) is not None}
+    word = "refusal" if text and not content else find(choices[0], str, "finish_reason") or ""
     return ModelReply(
-        # Some models need their thoughts in the messages that they get back.
-        said=ModelMessage(drop_thoughts(text), calls, echo),
-        stop=_STOPS.get(find(choices[0], str, "finish_reason") or "", "end"),
+        said=ModelMessage(drop_thoughts(text), tuple(call for _, call in called), echo),
+        stop="broken" if find(choices[0], dict, "error") else _STOPS.get(word, "end"),
+        why=find(choices[0], str, "error", "message") or word,
         usage=read_usage(
             find(document, dict, "usage"),
             inputTokens="prompt_tokens",
@@ -291,23 +315,20 @@ def _parse_anthropic(document: Mapping[str, Any]) -> ModelReply | None:
     blocks = find(document, list, "content")
     if blocks is None:
         return None
-    kinds = [find(block, str, "type") for block in blocks]
-    texts = [find(blocks[at], str, "text") or "" for at, kind in enumerate(kinds) if kind == "text"]
-    calls = tuple(
-        ToolCall(
-            find(block, str, "id") or f"call_{number}",
-            find(block, str, "name") or "",
-            find(block, dict, "input"),
-        )
-        for number, (kind, block) in enumerate(zip(kinds, blocks, strict=True))
-        if kind == "tool_use"
-    )
+    texts = [find(each, str, "text") or "" for each in blocks if find(each, str, "type") == "text"]
+    calls = []
+    for number, block in enumerate(blocks):
+        if find(block, str, "type") == "tool_use":
+            # In what is sent back, too: the result names it.
+            block["id"] = find(block, str, "id") or f"call_{number}"
+            name, given = find(block, str, "name") or "", find(block, dict, "input")
+            calls.append(ToolCall(block["id"], name, given))
     usage = find(document, dict, "usage")
     # Input tokens include the cached ones, as at other endpoints.
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     told = [part for name in names if (part := find(usage, int, name)) is not None]
     return ModelReply(
-        said=ModelMessage("".join(texts), calls, {"role": "assistant", "content": blocks}),
+        said=ModelMessage("".join(texts), tuple(calls), {"role": "assistant", "content": blocks}),
         stop=_STOPS.get(find(document, str, "stop_reason") or "", "end"),
         usage=build_usage(
             inputTokens=sum(told) if told else None,

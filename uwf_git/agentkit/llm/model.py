@@ -25,6 +25,7 @@ from uwf_git.agentkit.llm.http_client import (
     split_url,
 )
 from uwf_git.agentkit.llm.messages import (
+    THOUGHTS,
     ModelReply,
     ModelRequest,
     ModelTool,
@@ -35,6 +36,7 @@ from uwf_git.agentkit.llm.messages import (
     derive_strict,
     parse_reply,
     read_object,
+    refuses_thoughts,
     restore,
     wants_other_limit,
 )
@@ -80,12 +82,12 @@ def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> AskFailed:
         "timed-out": f"allow more time: git config --global {endpoint.section}.timeout 1800",
     }
     kind = kinds.get(failure.trouble, "model-error")
-    return AskFailed(kind, failure.message, hint=hints.get(failure.trouble))
+    return AskFailed(kind, failure.message, hint=failure.hint or hints.get(failure.trouble))
 
 
 def read_document(endpoint: Endpoint, reply: HttpReply, *, now_s: float) -> dict[str, Any]:
     document = _parse(reply.body)
-    error = find(document, dict, "error")
+    error = find(document, dict, "error") or find(document, str, "error")
     if reply.status != _OK or error:
         raise _explain(endpoint, reply, document, now_s=now_s)
     if document is None:
@@ -109,7 +111,7 @@ def _explain(
     status = _status(reply, document)
     said = _message(endpoint, reply, document)
     host = _host(endpoint)
-    told = f"{host} answers {status}: {said}" if said else f"{host} answers {status}"
+    told = f"{host} answers {status or 'with an error'}" + (f": {said}" if said else "")
     if status in _REDIRECTS:
         target = reply.headers.get("location", "another place")
         message = f"{host} redirects to {on_one_line(target):.200}; the key is not sent there"
@@ -127,21 +129,23 @@ def _explain(
     if status in _NOT_TAKEN and not _is_too_long(said, document):
         return RequestRefused("model-error", told)
     if status in _NOT_TAKEN:
-        return AskFailed("too-long", told, hint="the prompt is more than the model can read")
+        hint = f"the prompt is too long for the model, or {endpoint.section}.maxTokens too high"
+        return AskFailed("too-long", told, hint=hint)
     # An endpoint reports errors in JSON; a gateway before it does not.
-    doubt = f"is {endpoint.section}.url right ({endpoint.url:.200})?" if document is None else None
-    return AskFailed(classify_status(status), told, hint=doubt)
+    doubt = f"is {endpoint.section}.url right ({endpoint.url:.200})?"
+    is_doubtful = document is None or (not status and not find(document, dict, "error"))
+    return AskFailed(classify_status(status), told, hint=doubt if is_doubtful else None)
 
 
 def _status(reply: HttpReply, document: dict[str, Any] | None) -> int:
-    """Return the status; for an error in a reply with 200, the error's own."""
+    """Return the status; for an error in a reply with 200, the error's own, or 0."""
     if reply.status != _OK:
         return reply.status
     for key in ("code", "status"):
         value = find(document, int, "error", key) or find(document, str, "error", key)
         if str(value).isdecimal():
             return int(str(value)[:3])
-    return 500
+    return _TOO_MANY if find(document, str, "error", "type") == "rate_limit_error" else 0
 
 
 def _message(endpoint: Endpoint, reply: HttpReply, document: dict[str, Any] | None) -> str:
@@ -155,9 +159,12 @@ def _message(endpoint: Endpoint, reply: HttpReply, document: dict[str, Any] | No
     if said is None:
         # A page of HTML says no more than the status.
         text = reply.body[:2_000].decode(errors="replace")
-        said = "" if text.lstrip().startswith("<") else show_beginning(text)
-    if endpoint.key:
-        said = said.replace(endpoint.key, "…")
+        said = "" if text.lstrip().startswith("<") else show_beginning(text, limit=_LONGEST_MESSAGE)
+    return _clean(endpoint, said)
+
+
+def _clean(endpoint: Endpoint, said: str) -> str:
+    said = said.replace(endpoint.key, "…") if endpoint.key else said
     return on_one_line(said)[:_LONGEST_MESSAGE]
 
 
@@ -237,6 +244,7 @@ class Model:
         self._say, self._sleep = say, sleep
         self._client = HttpClient(build_url(endpoint), environ)
         self._limit_name = "max_tokens"
+        self._drops_thoughts = False
         self.refused: set[str] = set()
         """The ways of asking for an object that the endpoint does not support."""
 
@@ -246,9 +254,11 @@ class Model:
             reply = self._post(request, deadline)
         except RequestRefused as refusal:
             other = wants_other_limit(refusal.message, self._limit_name)
-            if self.endpoint.api != "openai" or other is None:
+            refuses = refuses_thoughts(refusal.message) and not self._drops_thoughts
+            if self.endpoint.api != "openai" or not (other or refuses):
                 raise
-            self._limit_name = other
+            self._limit_name = other or self._limit_name
+            self._drops_thoughts |= refuses
             reply = self._post(request, deadline)
         return _check(reply, self.endpoint)
 
@@ -257,6 +267,9 @@ class Model:
         # Some gateways refuse the user agent of a Python library.
         own = {"Content-Type": "application/json", "User-Agent": "uwf"}
         body = build_body(endpoint, request, limit_name=self._limit_name)
+        for message in body["messages"] if self._drops_thoughts else ():
+            for name in THOUGHTS:
+                message.pop(name, None)
         text = json.dumps(body, ensure_ascii=False)
         # Half surrogates, which no endpoint accepts, become U+FFFD.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -281,16 +294,20 @@ def _check(reply: ModelReply, endpoint: Endpoint) -> ModelReply:
     said = reply.said
     # Of thoughts alone nothing is read, but they have been paid for.
     text = said.text or find(said.echo, str, "content") or ""
-    partial = AdapterAnswer(text=text, usage=reply.usage)
+    partial = AdapterAnswer(text=text, usage={**reply.usage, "turns": 1})
     if reply.stop == "too-long":
         raise AskFailed(
             "too-long",
             f"the answer of {endpoint.model} was cut off at the most tokens of one answer",
-            hint=f"allow more: git config --global {endpoint.section}.maxTokens 32000",
+            hint=f"allow more: git config --global {endpoint.section}.maxTokens 32000, "
+            "or shorten the prompt",
             partial=partial,
         )
     if reply.stop == "filtered":
         message = f"the content filter of {endpoint.model} stopped the answer"
+        raise AskFailed("model-error", message, partial=partial)
+    if reply.stop == "broken":
+        message = f"the endpoint broke off the answer: {_clean(endpoint, reply.why)}"
         raise AskFailed("model-error", message, partial=partial)
     if not said.text.strip() and not said.calls:
         raise AskFailed("no-result", f"{endpoint.model} answered with nothing", partial=partial)
@@ -388,7 +405,9 @@ def _join(*parts: str) -> str:
 def _read(reply: ModelReply, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     submitted = [call.arguments for call in reply.said.calls if call.name == SUBMIT]
     given = [each for each in submitted if each is not None]
-    value = given[0] if given else read_object(reply.said.text)
+    text = reply.said.text
+    # What stands after front matter is quoted there.
+    value = given[0] if given else None if text.lstrip().startswith("---") else read_object(text)
     restored = restore(value, schema)
     return restored if isinstance(restored, dict) else value
 

@@ -54,6 +54,7 @@ class WorkFolder:
         """Return the parts of *path* below the root; it may be absolute, and need not exist."""
         if not path.strip() or "\0" in path:
             raise ToolFailed("a path is needed, as src/main.py")
+        _encode(path)
         real = os.path.realpath(os.path.join(self.root, path))
         inside = self.root.rstrip("/") + "/"
         is_special = any(
@@ -487,6 +488,8 @@ class Toolbox:
         except OSError as error:
             shown = f"{error.filename}: " if isinstance(error.filename, str) else ""
             problem = shown + (error.strerror or str(error)).lower()
+        except Exception as error:  # noqa: BLE001 (one call must not lose all turns before it)
+            problem = f"{call.name} failed: {type(error).__name__}: {error}"
         return ToolResult(call.id, problem, is_error=True)
 
     def _run(self, call: ToolCall) -> str:
