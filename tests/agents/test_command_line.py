@@ -10,6 +10,7 @@ from agents.conftest import Program
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.agents import command_line
 from uwf_git.agents.command_line import (
     AgentReply,
     BadCommand,
@@ -18,6 +19,7 @@ from uwf_git.agents.command_line import (
     ProgramMissing,
     agent_name,
     build_argv,
+    build_search_path,
     on_one_line,
     parse_reply,
     parse_strict_json,
@@ -75,6 +77,25 @@ def test_path_of_a_program_is_seen_from_the_work_directory(
     monkeypatch.chdir(tmp_path)
     assert resolve_program(f"./{file.name}", path="", workdir=".") == str(file)
     assert resolve_program(file.name, path="", workdir=".") == str(file)
+
+
+@pytest.mark.parametrize(
+    ("packages", "is_beside"),
+    [(".", True), ("lib/python3.11/site-packages", True), ("a/b/checkout", False)],
+)
+def test_programs_of_uwf_are_found_beside_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: str, *, is_beside: bool
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/uwf-shell").touch(0o755)
+    module = tmp_path / packages / "uwf_git/agents/command_line.py"
+    monkeypatch.setattr(command_line, "__file__", str(module))
+
+    path = build_search_path("/usr/bin")
+
+    assert path.startswith("/usr/bin:")
+    assert path.endswith(f":{tmp_path / 'bin'}") == is_beside
+    assert build_search_path(path) == path
 
 
 def test_file_that_is_not_executable_is_reported(program: Program) -> None:

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from commands.flows import copy_commit, plays, put, split_files
 from commands.forging import says as says_words
 from commands.world import DEMO, Git, World, says
 from interop.hub import Hub, make_hub, push, refused
+from programs import write_program
 
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
@@ -36,8 +38,7 @@ def world(hub: Hub) -> World:
 @pytest.fixture
 def thread(world: World) -> ThreadId:
     """Return a thread of one step that the hub has."""
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     first = push(world, active(thread))
     assert first.accepted, first.told
     return thread
@@ -51,17 +52,6 @@ def archive(thread: str) -> str:
     return f"refs/archive/{thread}"
 
 
-def end(world: World, thread: ThreadId) -> str:
-    """Drive a thread to its end, and return its last commit."""
-    while world.step(thread).role is not None:
-        pass
-    return world.snapshot(thread).commit.oid
-
-
-def tip(world: World, thread: ThreadId) -> str:
-    return world.snapshot(thread).commit.oid
-
-
 @pytest.mark.parametrize("words", [(), ("--atomic",)])
 def test_thread_comes_and_goes_on(hub: Hub, words: tuple[str, ...]) -> None:
     world = hub.clone()
@@ -69,16 +59,16 @@ def test_thread_comes_and_goes_on(hub: Hub, words: tuple[str, ...]) -> None:
 
     for _step in range(2):
         assert push(world, *words, "refs/*:refs/*").accepted
-        assert hub.refs()[active(thread)] == tip(world, thread)
+        assert hub.refs()[active(thread)] == world.tip(thread)
         world.step(thread)
     assert "refs/workflows/demo" in hub.refs()
 
 
 def test_rewritten_thread_is_refused(hub: Hub, world: World, thread: ThreadId, git: Git) -> None:
     before = hub.refs()
-    git("update-ref", active(thread), f"{tip(world, thread)}~", cwd=Path(world.store.path))
+    git("update-ref", active(thread), f"{world.tip(thread)}~", cwd=Path(world.store.path))
     world.step(thread)
-    mine = tip(world, thread)
+    mine = world.tip(thread)
 
     pushed = refused(world, f"+{mine}:{active(thread)}")
 
@@ -100,7 +90,7 @@ def test_deleted_thread_is_refused(hub: Hub, world: World, thread: ThreadId) -> 
 def test_thread_is_moved_to_the_archive(
     hub: Hub, world: World, thread: ThreadId, words: tuple[str, ...], *, deletion_first: bool
 ) -> None:
-    last = end(world, thread)
+    last = world.finish(thread).commit.oid
     specs = [f"{last}:{archive(thread)}", f":{active(thread)}"]
 
     pushed = push(world, *words, *(specs[::-1] if deletion_first else specs))
@@ -112,7 +102,7 @@ def test_thread_is_moved_to_the_archive(
 def test_plain_push_of_an_archive_leaves_no_active_ref(
     hub: Hub, world: World, thread: ThreadId
 ) -> None:
-    last = end(world, thread)
+    last = world.finish(thread).commit.oid
 
     assert push(world, *PLAIN).accepted
     assert hub.refs() == {archive(thread): last}
@@ -125,7 +115,7 @@ def test_packed_active_ref_is_swept_as_well(
     hub: Hub, world: World, thread: ThreadId, git: Git
 ) -> None:
     git("pack-refs", "--all", cwd=hub.path)
-    last = end(world, thread)
+    last = world.finish(thread).commit.oid
 
     assert push(world, *PLAIN).accepted
     assert hub.refs() == {archive(thread): last}
@@ -134,11 +124,11 @@ def test_packed_active_ref_is_swept_as_well(
 def test_archive_that_leaves_a_step_behind_is_refused(
     hub: Hub, world: World, thread: ThreadId, git: Git
 ) -> None:
-    first = tip(world, thread)
+    first = world.tip(thread)
     other = hub.clone()
     git("fetch", "-q", hub.path, f"{active(thread)}:{active(thread)}", cwd=Path(other.store.path))
     other.step(thread, command="mine", workdir=str(other.place))
-    last = end(world, thread)
+    last = world.finish(thread).commit.oid
     assert push(other, active(thread)).accepted
     stored = hub.refs()
 
@@ -153,7 +143,7 @@ def test_archive_that_leaves_a_step_behind_is_refused(
 def test_archived_thread_is_neither_moved_nor_deleted_nor_begun_again(
     hub: Hub, world: World, thread: ThreadId, git: Git
 ) -> None:
-    first, last = tip(world, thread), end(world, thread)
+    first, last = world.tip(thread), world.finish(thread).commit.oid
     assert push(world, *PLAIN).accepted
     tree = git("rev-parse", f"{last}^{{tree}}", cwd=Path(world.store.path)).strip()
     later = git("commit-tree", tree, "-p", last, "-m", "x", cwd=Path(world.store.path)).strip()
@@ -176,7 +166,7 @@ def test_archived_thread_is_neither_moved_nor_deleted_nor_begun_again(
 def test_deletion_may_come_after_the_archive(
     hub: Hub, world: World, thread: ThreadId, git: Git
 ) -> None:
-    first, last = tip(world, thread), end(world, thread)
+    first, last = world.tip(thread), world.finish(thread).commit.oid
     assert push(world, archive(thread)).accepted
     # As a crash between the two leaves it.
     git("update-ref", active(thread), first, cwd=hub.path)
@@ -187,7 +177,7 @@ def test_deletion_may_come_after_the_archive(
 
 def test_thread_that_ended_before_its_first_push_arrives_archived(hub: Hub, world: World) -> None:
     thread = world.begun()
-    last = end(world, thread)
+    last = world.finish(thread).commit.oid
 
     # With litter of its own, as an interrupted archiving leaves it.
     first = world.snapshot(thread).commit.parents[0]
@@ -242,7 +232,7 @@ def test_mirror_that_would_delete_others_threads_is_refused(
     pushed = refused(other, "--mirror")
 
     assert any(error.startswith(f"{active(thread)}: it would be lost") for error in pushed.errors)
-    assert hub.refs() == {active(thread): tip(world, thread)}
+    assert hub.refs() == {active(thread): world.tip(thread)}
 
 
 def test_push_is_taken_as_a_whole_or_not_at_all(hub: Hub, world: World, thread: ThreadId) -> None:
@@ -255,7 +245,7 @@ def test_push_is_taken_as_a_whole_or_not_at_all(hub: Hub, world: World, thread: 
 
 def test_branches_and_tags_pass(hub: Hub, world: World, thread: ThreadId) -> None:
     hub.set("receive.denyNonFastForwards", "false")
-    commit = tip(world, thread)
+    commit = world.tip(thread)
 
     assert push(world, f"{commit}:refs/heads/main", f"{commit}:refs/tags/v1").accepted
     assert push(world, f"+{commit}~:refs/heads/main", ":refs/tags/v1").accepted
@@ -293,7 +283,7 @@ def test_of_two_pushes_at_once_one_wins_and_nothing_is_lost(hub: Hub, git: Git) 
 
     won = [number for number, process in enumerate(running) if process.returncode == 0]
     assert len(won) == 1, told
-    assert hub.refs()[active(thread)] == tip(worlds[won[0]], thread)
+    assert hub.refs()[active(thread)] == worlds[won[0]].tip(thread)
     # The losers' commits were let in, and no ref went there: git sweeps them.
     assert git("fsck", "--strict", "--no-dangling", cwd=hub.path) == ""
 
@@ -308,6 +298,18 @@ def test_hook_that_finds_no_uwf_refuses(hub: Hub, world: World) -> None:
 
     assert "remote: error: no uwf was found" in pushed.told
     assert hub.refs() == {}
+
+
+def test_hook_passes_over_a_python_that_has_no_uwf(
+    hub: Hub, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    monkeypatch.setenv("UWF", str(Path(sys.executable).parent / "uwf"))
+    bare = write_program(tmp_path / "bare-python", f'exec {sys.executable} -S "$@"')
+    for hook in (hub.path / "hooks").iterdir():
+        hook.write_text(hook.read_text().replace(f"python={sys.executable}", f"python={bare}"))
+
+    assert push(world, active(thread)).accepted
 
 
 @pytest.mark.parametrize("value", ["a lot", "32x", "-1", ""])
@@ -327,14 +329,14 @@ def test_each_transition_is_reported_once_and_the_oldest_first(
     said = tmp_path / "said it.jsonl"
     hub.set("uwf.onReceive", f"/bin/sh -c 'cat >>\"$1\"' sh '{said}'")
     thread = world.begun()
-    commits = [tip(world, thread)]
+    commits = [world.tip(thread)]
     push(world, active(thread))
     world.step(thread)
-    commits.append(tip(world, thread))
+    commits.append(world.tip(thread))
     world.step(thread)
-    commits.append(tip(world, thread))
+    commits.append(world.tip(thread))
     push(world, active(thread))
-    commits.append(end(world, thread))
+    commits.append(world.finish(thread).commit.oid)
     push(world, *PLAIN)
 
     lines = [json.loads(line) for line in said.read_text().splitlines()]
@@ -372,14 +374,12 @@ def test_hub_that_was_pushed_to_is_a_store_like_any_other(
     hub: Hub, world: World, thread: ThreadId, git: Git
 ) -> None:
     assert git("fsck", "--strict", cwd=hub.path) == ""
-    there = World(
-        world.place, open_store(str(hub.path), environ=os.environ), world.caller, world.new_id
-    )
+    there = replace(world, store=open_store(str(hub.path), environ=os.environ))
 
     there.step(thread, command="mine", workdir=str(world.place))
 
     git("fetch", "-q", "hub", f"{active(thread)}:{active(thread)}", cwd=Path(world.store.path))
-    assert tip(world, thread) == tip(there, thread)
+    assert world.tip(thread) == there.tip(thread)
 
 
 def over_daemon(hub: Hub) -> str:
@@ -391,10 +391,8 @@ def over_daemon(hub: Hub) -> str:
 
 def over_ssh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the address of the hub behind an ssh with an almost empty remote environment."""
-    ssh = hub.place / "ssh"
-    ssh.write_text('#!/bin/sh\nshift\nexec env -i PATH=/usr/bin:/bin /bin/sh -c "$*"\n')
-    ssh.chmod(0o755)
-    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    script = 'shift\nexec env -i PATH=/usr/bin:/bin /bin/sh -c "$*"'
+    monkeypatch.setenv("GIT_SSH_COMMAND", write_program(hub.place / "ssh", script))
     monkeypatch.setenv("GIT_SSH_VARIANT", "simple")
     return f"server:{hub.path}"
 

@@ -1,11 +1,16 @@
 import copy
+import json
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from commands.conftest import world
 from commands.turns import drive
 from commands.world import World, replied
@@ -133,7 +138,28 @@ def test_pattern_is_short_and_tells_how_to_begin(name: str) -> None:
 
 
 NAMES = sorted(path.stem for path in WORKFLOWS.glob("*.yaml"))
+
+
 # Tables of transitions; the others are containers, tried in test_patterns.py.
+@pytest.mark.parametrize("role", ["survey", "sources", "leftovers"])
+def test_check_of_a_checkout_runs_none_of_its_files(tmp_path: Path, role: str) -> None:
+    """It is run without trust, on the checkouts of strangers."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for name in ("json", "os", "re", "subprocess", "collections", "sys", "warnings", "xml"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
+    command = yaml.safe_load((WORKFLOWS / "check-repo.yaml").read_text())["agentOverrides"][role]
+
+    subprocess.run(
+        ["sh", "-c", shlex.split(command)[1]],
+        cwd=tmp_path,
+        env={**os.environ, "UWF_META": str(tmp_path / "meta")},
+        check=True,
+    )
+
+    assert "ok" in json.loads((tmp_path / "meta").read_text())
+    assert not (tmp_path / "ran").exists()
+
+
 GRAPHS = ["check-repo", "code-review", "develop", "route", "solve-issue"]
 # Played by whatever agent comes along; other workflows may bring agents that they rely on.
 TEMPLATES = ["code-review", "develop", "solve-issue"]

@@ -72,13 +72,22 @@ def build_argv(command: str, *, protocol: Protocol, thread: str, role: str) -> t
 
 
 def build_search_path(path: str) -> str:
-    """Return the PATH *path* with the directory of the running Python at its end.
+    """Return the PATH *path* with the directories of uwf's own programs at its end.
 
-    So agents that were installed with uwf are found without activating its virtual environment.
+    So agents that were installed with uwf are found without activating its virtual environment,
+    and where `pip install --user` or `--target` has put them.
     """
-    own = str(Path(sys.executable).parent)
+    packages = Path(__file__).parents[2]
+    scripts, lib = [packages / "bin"], packages.parent.parent
+    # In a prefix, the packages are in lib/python3.X/site-packages.
+    if lib.name in {"lib", "lib64"}:
+        scripts.append(lib.parent / "bin")
+    own = [
+        Path(sys.executable).parent,
+        *(each for each in scripts if (each / "uwf-shell").exists()),
+    ]
     entries = path.split(os.pathsep) if path else []
-    return path if own in entries else os.pathsep.join([*entries, own])
+    return os.pathsep.join(dict.fromkeys([*entries, *map(str, own)]))
 
 
 def resolve_program(program: str, *, path: str, workdir: str) -> str:

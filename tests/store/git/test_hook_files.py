@@ -84,7 +84,7 @@ def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
 
 def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
     python = tmp_path / 'it\'s "$HOME" `x` \\'
-    write_program(python, 'echo "python $*"')
+    write_program(python, '[ "$2" = -c ] || echo "python $*"')
 
     path, _other = install_hooks(str(tmp_path), python=str(python))
 

@@ -34,10 +34,12 @@ _SHIM = """\
 #!/bin/sh
 # Installed by `uwf init --shared`, which replaces it with a newer one.
 # {what}
-# uwf is the Python that installed it, else $UWF, else `uwf` on the PATH.
+# uwf is the Python that installed it, if whoever pushes finds uwf there, else $UWF, else `uwf` on
+# the PATH.
 python=''
 {alone}
-if [ -n "$python" ] && [ -x "$python" ]; then
+find='import importlib.util as found, sys; sys.exit(not found.find_spec("uwf_git"))'
+if [ -x "$python" ] && "$python" -P -c "$find" 2>/dev/null; then
 	set -- "$python" -P -m uwf_git
 elif [ -n "$UWF" ]; then
 	set -- "$UWF"
