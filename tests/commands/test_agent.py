@@ -54,6 +54,7 @@ def test_what_an_older_uwf_wrote_into_the_store_is_taken_over_by_one_command(wor
         world.step(thread)
     assert "`uwf agent trust --stored`" in (caught.value.hint or "")
 
+    world.program("", name="own")
     trust(world.store, AgentSelection(stored=True, cwd=str(world.place)))
 
     assert allowed(world) == [{"command": "nobody"}, {"command": "./own"}]
@@ -65,7 +66,14 @@ def test_what_an_older_uwf_wrote_into_the_store_is_taken_over_by_one_command(wor
 def test_agents_of_a_thread_mean_the_files_of_its_work_directory(world: World) -> None:
     thread = world.start("./agent", workflow=world.put().workflow)
     untrust(world.store, AgentSelection("./agent"))
-    trust(world.store, AgentSelection(thread=thread, cwd="/elsewhere"))
+    meant = AgentSelection(thread=thread, cwd="/elsewhere")
+    with refuses("agent-not-there", match="'./agent' does not exist"):
+        trust(world.store, AgentSelection("./agent", cwd=str(world.place)))
+    assert not is_trusted(world.store, {"command": "./agent"}, str(world.place))
+
+    # An agent before it may make it.
+    trust(world.store, meant)
+    world.program("")
     assert is_trusted(world.store, {"command": "./agent"}, str(world.place))
 
 

@@ -30,7 +30,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.heads import NoSuchThread, ThreadExists, list_threads
 from uwf_git.store.threads.local_files import workdirs_folder
-from uwf_git.store.trust import list_trusted, trust_agents
+from uwf_git.store.trust import is_trusted, list_trusted, trust_agents
 
 CHOSEN = DEMO + "defaultAgent: the-default\nagentOverrides: {checker: the-override}\n"
 
@@ -50,6 +50,14 @@ def bound(
         role: {"$ref": name} for role, name in binding.items()
     }
     return {role: snapshot.get_node(name).payload["command"] for role, name in binding.items()}
+
+
+def test_no_run_begins_for_a_program_that_is_not_there_trusted_or_not(world: World) -> None:
+    world.put()
+    world.configure("uwf.agent", "./theirs")
+    with refuses("agent-missing", match="'./theirs' does not exist; it would play writer, checker"):
+        world.begin(StartRequest("demo", "x", needs_agents=True))
+    assert list_threads(world.store, archived=False) == []
 
 
 def test_thread_begins_and_nothing_runs(world: World) -> None:
@@ -170,6 +178,24 @@ def test_typed_commands_may_run_here_from_now_on(world: World) -> None:
     assert [each.agent for each in list_trusted(world.store)] == [{"command": "typed --x"}]
 
 
+def test_what_may_run_may_make_files_of_its_names_where_it_begins(world: World) -> None:
+    agent, check = {"command": "date report"}, {"command": "sh look"}
+    source = DEMO.replace("systemPrompt: Check.", "checks: [sh look]")
+    world.put(f"{source}defaultAgent: date report\n")
+    begun, named = world.place / "begun", world.place / "named"
+    for place in (begun, named):
+        place.mkdir()
+    thread = world.begin(StartRequest("demo", "x", workdir=str(begun)))
+    world.step(thread, workdir=str(named))
+
+    for place in (begun, named, world.place.parent):
+        (place / "report").touch()
+        (place / "look").touch()
+        is_there = place != world.place.parent
+        for each in (agent, check):
+            assert is_trusted(world.store, each, str(place)) == is_there
+
+
 def test_workflow_of_the_user_comes_before_the_shipped_one_of_that_name(world: World) -> None:
     world.put(DEMO.replace("demo", "route", 1))
 
@@ -242,8 +268,7 @@ def test_what_cannot_be_signed_leaves_no_work_directory_behind(world: World) -> 
 
 
 def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     before = world.snapshot(thread)
 
     forked = fork(world, thread)

@@ -346,16 +346,29 @@ def test_files_in_an_environment_count(store: Store, tmp_path: Path, value: str)
 
 
 @pytest.mark.parametrize(
-    "command", ["uwf-claude --model opus", "/opt/agent x", "make test", "sh /opt/all.sh", "a src"]
+    ("command", "entries"),
+    [
+        ("uwf-claude -p", 1),
+        ("/opt/agent x", 2),
+        ("make test", 2),
+        ("sh /opt/all.sh", 1),
+        ("a b", 2),
+    ],
 )
 def test_command_without_files_of_its_directory_may_run_anywhere(
-    store: Store, tmp_path: Path, command: str
+    store: Store, tmp_path: Path, command: str, entries: int
 ) -> None:
-    (tmp_path / "theirs" / "src").mkdir(parents=True)
+    """Where it is trusted again, a word of it may become a file, until the directory goes."""
+    (tmp_path / "theirs" / "b").mkdir(parents=True)
+    (tmp_path / "mine").mkdir()
     trust_agents(store, [{"command": command}], str(tmp_path / "mine"))
     assert is_trusted(reopened(store), {"command": command}, str(tmp_path / "theirs"))
-    trust_agents(store, [{"command": command}], str(tmp_path / "theirs"))
-    assert len(list_trusted(reopened(store))) == 1
+    for _again in range(2):
+        trust_agents(store, [{"command": command}], str(tmp_path / "theirs"))
+    assert len(list_trusted(reopened(store))) == entries
+    (tmp_path / "mine").rmdir()
+    trust_agents(store, [{"command": command}], str(tmp_path))
+    assert len(list_trusted(reopened(store))) == entries
 
 
 def test_file_that_appears_later_is_trusted_where_the_command_was(
@@ -369,6 +382,46 @@ def test_file_that_appears_later_is_trusted_where_the_command_was(
         write_file(Path(place, "report.txt"))
     assert is_trusted(store, agent, mine)
     assert not is_trusted(store, agent, theirs)
+
+
+def test_file_that_appears_later_is_trusted_in_each_directory_of_the_command(
+    store: Store, tmp_path: Path
+) -> None:
+    agent = {"command": "uwf-shell 'date > report.txt'"}
+    for project in ("mine", "theirs"):
+        trust_agents(store, [agent], str(tmp_path / project))
+        write_file(tmp_path / project / "report.txt")
+        assert is_trusted(reopened(store), agent, str(tmp_path / project))
+
+
+@pytest.mark.parametrize("command", ["uwf-shell 'mv a/x b/x.txt'", "mv a/x b/x", "mv a/x b/c/../x"])
+def test_files_of_a_trusted_command_come_and_go(store: Store, tmp_path: Path, command: str) -> None:
+    old, new = tmp_path / "a/x", Path(tmp_path, *command.strip("'").split()[-1:])
+    (tmp_path / "b/c").mkdir(parents=True)
+    write_file(old)
+    trust_agents(store, [{"command": command}], str(tmp_path))
+    old.rename(new)
+    assert is_trusted(store, {"command": command}, str(tmp_path))
+    assert not is_trusted(store, {"command": command}, str(tmp_path / "b"))
+
+
+def test_file_that_takes_the_place_of_a_trusted_one_is_not_trusted(
+    store: Store, tmp_path: Path
+) -> None:
+    """The project's file is found from its folders, until one of them has a file of that name."""
+    agent, folder = {"command": "agents/all --log out.txt"}, tmp_path / "sub"
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".workflows").mkdir()
+    write_file(tmp_path / "agents" / "all")
+    log = Path(write_file(folder / "out.txt"))
+    trust_agents(store, [agent], str(folder))
+    log.unlink()
+    assert is_trusted(store, agent, str(folder))
+
+    write_file(folder / "agents" / "all")
+    assert not is_trusted(store, agent, str(folder))
+    trust_agents(store, [agent], str(folder))
+    assert is_trusted(reopened(store), agent, str(folder))
 
 
 def test_link_to_a_directory_does_not_stand_for_it(store: Store, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`uwf agent ...`, and `uwf setup`."""
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -108,17 +109,22 @@ def trusted_command(session: Session) -> None:
     Commands that were typed here are among them. A command with relative paths may run only in
     directories where they mean the same files; any other command may run in any directory.
     """
-    rows = [trusted_row(each) for each in list_trusted(session.open_store(create=True))]
     emit(
         session,
-        rows,
+        _view_trusted(list_trusted(session.open_store(create=True))),
         # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
         text=lambda rows: "\n".join(render_text(without_none(row)) for row in rows),
         none="no command is trusted here; `uwf agent trust CMD` trusts one",
     )
 
 
-def trusted_row(trusted: Trusted) -> dict[str, Any]:
+def _view_trusted(trusted: Iterable[Trusted]) -> list[dict[str, Any]]:
+    """Return the document of each trusted agent; one for all directories if it means no files."""
+    rows = [_trusted_row(each) for each in trusted]
+    return [row for at, row in enumerate(rows) if row not in rows[:at]]
+
+
+def _trusted_row(trusted: Trusted) -> dict[str, Any]:
     """Return the document of one trusted agent."""
     agent = trusted.agent or {}
     settings = {name: value for name, value in agent.items() if name != "command"}
@@ -147,7 +153,7 @@ def untrust_command(
     """
     who = AgentSelection(command, thread, workflow, session.cwd)
     gone = untrust(session.open_store(create=True), who)
-    emit(session, {"untrusted": [trusted_row(each) for each in gone]})
+    emit(session, {"untrusted": _view_trusted(gone)})
 
 
 # `uwf agent list`.
@@ -303,7 +309,7 @@ def _choose(session: Session) -> str:
             "no agent program was found on the PATH",
             code="no-agent-here",
             hint="`uwf agent list --all` says how to get one; any command will do: "
-            "`uwf setup --agent CMD`",
+            "`uwf setup --agent CMD` (untried with `--no-check`)",
         )
     commands = [each.agent.command for each in found]
     if not session.can_ask:

@@ -14,7 +14,13 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.choose_agent import build_agent, find_played, read_played, walk_used
+from uwf_git.commands.turn.choose_agent import (
+    build_agent,
+    check_program,
+    find_played,
+    read_played,
+    walk_used,
+)
 from uwf_git.commands.turn.next_move import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
@@ -72,8 +78,11 @@ def _no_agent_selected(problem: str) -> BadUsage:
 
 
 def trust(store: Store, selection: AgentSelection) -> Agents:
-    agents = select_agents(store, selection)
-    trust_agents(store, agents, _directory_of(store, selection))
+    agents, directory = select_agents(store, selection), _directory_of(store, selection)
+    # The program of what came with a thread or a workflow may be what another agent is to make.
+    if selection == AgentSelection(selection.command, cwd=selection.cwd):
+        check_program(agents[0], directory)
+    trust_agents(store, agents, directory)
     return agents
 
 

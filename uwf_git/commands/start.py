@@ -13,7 +13,6 @@ from uwf_git.commands.turn.branches import find_source
 from uwf_git.commands.turn.choose_agent import (
     MissingProgram,
     NoAgent,
-    agent_missing,
     bind_roles,
     build_agent,
     find_missing_programs,
@@ -56,7 +55,14 @@ from uwf_git.store.threads.history import (
 )
 from uwf_git.store.threads.local_files import give_workdir
 from uwf_git.store.threads.naming import resolve_thread
-from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted, trust_agents
+from uwf_git.store.trust import (
+    Trusted,
+    is_set_by_store,
+    is_trusted,
+    keep_trusted,
+    list_trusted,
+    trust_agents,
+)
 from uwf_git.store.workflows import list_names, list_shipped
 
 # `uwf thread start`: create a thread; nothing runs. Source: seed 000 section 1.2.
@@ -64,6 +70,17 @@ from uwf_git.store.workflows import list_names, list_shipped
 
 def empty_prompt() -> Refused:
     return Refused("the prompt is empty", code="empty-prompt", hint="say what is to be done")
+
+
+def _agent_missing(missing: MissingProgram) -> Refused:
+    """Say that the program of an agent cannot be started here, and the thread is to run now."""
+    return Refused(
+        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
+        code="agent-missing",
+        hint=missing.error.hint,
+        roles=list(missing.roles),
+        **missing.error.facts,
+    )
 
 
 class StartRequest(NamedTuple):
@@ -134,16 +151,9 @@ def start_thread(
     unbound = tuple(role for role in played.roles if role not in bound.agents)
     if unbound and request.needs_agents:
         raise NoAgent(", ".join(unbound))
-    # The programs that are not found here, of the agents that may run here.
-    fit = {
-        role: agent
-        for role, agent in bound.agents.items()
-        if agent in bound.typed
-        or may_run(store, agent, workflow=found.workflow.name, workdir=workdir)
-    }
-    missing = tuple(find_missing_programs(fit, caller.environ, workdir, store.config))
+    missing = tuple(find_missing_programs(bound.agents, caller.environ, workdir, store.config))
     if missing and request.needs_agents:
-        raise agent_missing(missing[0])
+        raise _agent_missing(missing[0])
     agents = {
         role: build_agent(agent, timestamp=now)
         for role, agent in bound.agents.items()
@@ -157,6 +167,9 @@ def start_thread(
     binding = {role: agent.hash for role, agent in agents.items()}
     start = build_start(found.workflow.hash, prompt, binding, more, timestamp=now)
     trust_agents(store, bound.typed, workdir)
+    roles = (parse_role(node) for node in found.closure if node.type == ROLE)
+    checks = (describe_check(command) for role in roles for command in role.checks)
+    keep_trusted(store, [*bound.agents.values(), *checks], workdir)
     begun = begin_thread(
         thread,
         start,
@@ -255,10 +268,11 @@ def find_startable(store: Store, name: str) -> FoundWorkflow:
 
 
 def find_agents(here: Here, directory: str) -> dict[str, Agent]:
+    texts = dict.fromkeys(each.text for each in list_trusted(here.store))
     agents = [
         agent
-        for each in list_trusted(here.store)
-        if (agent := each.agent) is not None
+        for text in texts
+        if (agent := Trusted(text).agent) is not None
         and isinstance(agent.get("command"), str)
         and agent["command"] != PERSON
         and not agent["command"].startswith(FUNCTION)

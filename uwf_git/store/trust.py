@@ -61,13 +61,20 @@ class Trusted(NamedTuple):
         value = _parse(self.text)
         return value if isinstance(value, dict) else None
 
-    def covers(self, agent: dict[str, Any], directory: str | None) -> bool:
+    def covers(
+        self, agent: dict[str, Any], directory: str | None, meant: tuple[str, ...] | None
+    ) -> bool:
+        """Check whether this allows *agent*, which means the files *meant* in *directory*."""
         text = agent_text(agent)
         if self.text != text and (self.is_own or self.text != _digest(text)):
             return False
-        if directory is not None and self.directory == os.path.realpath(directory):
+        if self.files == meant:
             return True
-        return self.files == find_meant_files(agent, directory)
+        if directory is None or self.directory != os.path.realpath(directory):
+            return False
+        # There files may come and go, but none comes in the place of one that is still there.
+        old, new = set(self.files), set(meant or ())
+        return new <= old or not any(map(os.path.lexists, old - new))
 
 
 def agent_text(value: dict[str, Any]) -> str:
@@ -80,7 +87,13 @@ def is_trusted(store: Store, agent: dict[str, Any], directory: str | None) -> bo
     A command that is no agent is ``{"command": …}`` with what else tells it from others. Without a
     *directory* only what means the same files everywhere is trusted.
     """
-    return any(each.covers(agent, directory) for each in list_trusted(store))
+    meant = find_meant_files(agent, directory)
+    return any(each.covers(agent, directory, meant) for each in list_trusted(store))
+
+
+def keep_trusted(store: Store, agents: Iterable[dict[str, Any]], directory: str) -> None:
+    """Let those of *agents* that may run in *directory* do so when files of their names appear."""
+    trust_agents(store, [each for each in agents if is_trusted(store, each, directory)], directory)
 
 
 def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str | None) -> None:
@@ -91,16 +104,29 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
     """
     known = list_trusted(store)
     added: list[str] = []
+    stale: set[str] = set()
     for agent in agents:
-        files = find_meant_files(agent, directory)
-        if files is None or any(each.covers(agent, directory) for each in known):
-            continue
         # No directory: it means the same everywhere, so any place will do.
-        new = Trusted(agent_text(agent), os.path.realpath(directory or os.sep), files)
+        here = os.path.realpath(directory or os.sep)
+        files = find_meant_files(agent, directory)
+        covering = [each.directory for each in known if each.covers(agent, directory, files)]
+        # Only its own entry still covers it here when a word of it has become a file.
+        is_covered = here in covering if directory and _has_names(agent) else bool(covering)
+        if files is None or is_covered:
+            continue
+        new = Trusted(agent_text(agent), here, files)
+        # Of a directory that has gone, an entry without files allows no more than this.
+        stale |= {
+            _write(each)
+            for each in known
+            if each.text == new.text
+            and not (files or each.files or os.path.isdir(each.directory or os.sep))
+        }
         known.append(new)
         added.append(_write(new))
     if added:
-        rewrite_config(_list_path(store), lambda text: _with_values(text, added))
+        path = _list_path(store)
+        rewrite_config(path, lambda text: _with_values(remove_values(text, NAME, stale), added))
 
 
 def list_trusted(store: Store) -> list[Trusted]:
@@ -217,6 +243,12 @@ def _parts(words: list[str], agent: dict[str, Any]) -> Iterator[str]:
     for text in {*words, *(value for value in values if isinstance(value, str))}:
         yield text
         yield from _FRAGMENT.findall(text)
+
+
+def _has_names(agent: dict[str, Any]) -> bool:
+    """Check whether a word of *agent*, but for its program and options, may name a file."""
+    parts = _parts(_split(agent.get("command"))[1:], agent)
+    return any(not part.startswith(("-", os.sep)) for part in parts)
 
 
 def _is_file(directory: str, part: str) -> bool:

@@ -46,13 +46,14 @@ def test_long_command_is_shown_whole_on_a_narrow_terminal(uwf: Uwf) -> None:
 
 
 def test_trust_is_taken_away(uwf: Uwf) -> None:
-    uwf.json("agent", "trust", "a")
+    for place in (str(uwf.place), "/"):
+        uwf.json("agent", "trust", "a out", cwd=place)
     uwf.json("agent", "trust", "b")
+    everywhere = {"settings": None, "files": None, "directory": None, "where": "store"}
 
-    assert uwf.json("agent", "untrust", "a") == {
-        "untrusted": [
-            {"command": "a", "settings": None, "files": None, "directory": None, "where": "store"}
-        ]
+    assert [row["command"] for row in uwf.json("agent", "trusted")] == ["a out", "b"]
+    assert uwf.json("agent", "untrust", "a out") == {
+        "untrusted": [{"command": "a out", **everywhere}]
     }
     assert [row["command"] for row in uwf.json("agent", "trusted")] == ["b"]
-    assert uwf("agent", "untrust", "a").status == 1
+    assert uwf("agent", "untrust", "a out").status == 1

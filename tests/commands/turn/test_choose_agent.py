@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from commands.agent_run.test_run_checks import ANSWER, CHECKED
+from commands.worktree.project import PAIR, begin_project, children
 from commands.world import DEMO, Git, World, content_player
 from programs import write_program
 from refusing import refuses
@@ -36,11 +37,12 @@ from uwf_git.commands.turn.next_move import PERSON
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.names import ThreadId
+from uwf_git.model.text import quote_path
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.threads.local_files import set_workdir
-from uwf_git.store.trust import is_trusted, untrust_agents
+from uwf_git.store.trust import is_trusted, list_trusted, untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
 
@@ -105,16 +107,25 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(fetched: Fetche
     with refuses("agent-not-trusted") as caught:
         world.step(thread)
     assert "--workdir PATH --trust`" in (caught.value.hint or "")
-    with refuses("agent-not-trusted") as caught:
-        world.step(thread, workdir=str(world.place))
-
+    place = world.place / "it's here"
+    place.mkdir()
+    asked = f"`uwf thread step {thread} --workdir {quote_path(str(place))} --trust`"
+    for known in (None, str(world.place), "/gone"):
+        if known is not None:
+            set_workdir(world.store, thread, known)
+        with refuses("agent-not-trusted") as caught:
+            world.step(thread, workdir=str(place))
+        assert asked in (caught.value.hint or "")
     assert caught.value.exit_status == 1
     assert "from-the-workflow" in caught.value.message
-    assert f"`uwf thread step {thread} --trust`" in (caught.value.hint or "")
-    set_workdir(world.store, thread, "/gone")
+
     with refuses("agent-not-trusted") as caught:
         world.step(thread)
     assert "--workdir PATH --trust`" in (caught.value.hint or "")
+    set_workdir(world.store, thread, str(place))
+    with refuses("agent-not-trusted") as caught:
+        world.step(thread, workdir=str(place))
+    assert f"`uwf thread step {thread} --trust`" in (caught.value.hint or "")
     assert world.snapshot(thread).record.event == "start"
 
 
@@ -153,7 +164,7 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
     mine, theirs = (str(world.place / name) for name in ("mine", "theirs"))
     for place in (mine, theirs):
         Path(place, "agents").mkdir(parents=True)
-        Path(place, "agents", "all").touch()
+        write_program(Path(place, "agents", "all"), "")
     world.put()
     assert world.step(begun_in(world, mine, "agents/all")).depth == 1
     Path(theirs, ".workflows").mkdir()
@@ -166,6 +177,35 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
 
     assert world.step(thread, trust=True).depth == 1
     assert world.step(thread).depth == 2
+
+
+@pytest.mark.parametrize("trusts", [False, True])
+def test_trust_is_not_asked_for_a_file_that_is_not_there(world: World, *, trusts: bool) -> None:
+    world.put()
+    thread = unbound_thread(world)
+    world.configure("uwf.agent", "agents/all")
+
+    with refuses("agent-not-there", match="'agents/all' does not exist") as caught:
+        world.step(thread, trust=trusts)
+    assert f"no file {world.place}/agents/all" in (caught.value.hint or "")
+    assert "--workdir PATH" in (caught.value.hint or "")
+    assert list_trusted(world.store) == []
+
+    (world.place / "agents").mkdir()
+    world.program("", name="agents/all")
+    with refuses("agent-not-trusted"):
+        world.step(thread)
+
+
+def test_program_in_a_worktree_is_not_looked_for_beside_it(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.start("build/agent", workflow=world.put(PAIR).workflow)
+    untrust_agents(world.store, command="build/agent")
+    world.step(thread)
+    branch = children(world.snapshot(thread))[0]
+    with refuses("agent-not-trusted"):
+        world.step(branch)
+    assert played_by(world, branch, trust=True) == "build/agent"
 
 
 def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> None:
@@ -273,6 +313,14 @@ def test_typed_agents_are_those_of_no_other_role(world: World) -> None:
         "checker": {"command": "c"},
     }
     assert typed(world, workflow) == Bound({}, [])
+
+
+@pytest.mark.parametrize("role", ["", "checker="])
+def test_settings_are_kept_that_are_typed_before_their_command(world: World, role: str) -> None:
+    texts = (role + '{"timeout": 5}', f"{role}mine")
+    for each in (texts, texts[::-1]):
+        bound = bind_roles(world.store, demo(world), typed=each)
+        assert bound.agents["checker"] == {"command": "mine", "timeout": 5}
 
 
 def test_settings_without_a_command_change_what_the_workflow_says(world: World) -> None:

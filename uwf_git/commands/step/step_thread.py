@@ -84,10 +84,11 @@ from uwf_git.commands.turn.turn import (
 from uwf_git.commands.worktree.worktrees import note_origin
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
+from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import END
+from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.locks import LockingUnsupported
 from uwf_git.store.packing import has_many_packs
 from uwf_git.store.store import Store
@@ -95,6 +96,8 @@ from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
+    get_role,
+    get_typed,
     get_workflow,
     read_snapshot,
     walk_trunks,
@@ -109,7 +112,7 @@ from uwf_git.store.threads.local_files import (
 )
 from uwf_git.store.threads.naming import parse_thread_id
 from uwf_git.store.tidy import unite_packs
-from uwf_git.store.trust import trust_agents
+from uwf_git.store.trust import keep_trusted, trust_agents
 
 # Branches of a thread as its steps see them: settle what holds them, end them, join them.
 
@@ -401,9 +404,7 @@ def _take_step(
         if is_person(agent):
             record_before_wait(store, caller, snapshot, following, agent)
             return wait_for_person(store, caller, seen, turn=following)
-        # Trusted even if the work directory is missing: the user gives the two one by one.
-        if request.choice.trust:
-            trust_agents(store, [agent.payload, *checks], where)
+        _trust_players(store, request, (snapshot, present), where, [agent.payload, *checks])
         workdir = choose_place(store, caller, snapshot, named=named)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
@@ -414,6 +415,27 @@ def _take_step(
         played = refuse_inputs(turn) or play_recorded(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
+
+
+def _trust_players(
+    store: Store,
+    request: StepRequest,
+    seen: tuple[Snapshot, ThreadState],
+    where: str | None,
+    players: list[dict[str, Any]],
+) -> None:
+    """Trust what plays the step if that is asked, and in a new place all that may run there."""
+    # Trusted even if the work directory is missing: the user gives the two one by one.
+    if request.choice.trust:
+        trust_agents(store, players, where)
+    if request.workdir is not None and where is not None:
+        snapshot, present = seen
+        names = get_workflow(snapshot, present.workflow).roles.values()
+        checks = [check for name in names for check in get_role(snapshot, name).checks]
+        bound = [
+            get_typed(snapshot, each, AGENT_CONFIG).payload for each in present.binding.values()
+        ]
+        keep_trusted(store, [*bound, *map(describe_check, checks)], where)
 
 
 def choose_players(

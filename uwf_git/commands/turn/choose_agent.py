@@ -15,6 +15,8 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.process import ToolRequest, run_tool
+from uwf_git.commands.family import find_owner
+from uwf_git.commands.turn.branches import find_source
 from uwf_git.commands.turn.next_move import CONFIG_NAME, KEPT_PROGRAMS, PERSON
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, name_some
@@ -22,6 +24,7 @@ from uwf_git.model.builtin import AGENT_CONFIG, find_reference
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import (
     END,
@@ -207,9 +210,12 @@ class TypedAgent(NamedTuple):
 
 
 def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
-    """Read values of ``--agent``; those for every role come first, so that others override them."""
+    """Read values of ``--agent``; those for every role come first, so that others override them.
+
+    Of equal reach commands come first: they drop no settings that were typed with them.
+    """
     typed = [_read(text, workflow) for text in texts]
-    return sorted(typed, key=lambda each: each.role or "")
+    return sorted(typed, key=lambda each: (each.role or "", "command" not in each.settings))
 
 
 def leave_kept(
@@ -449,17 +455,6 @@ class MissingProgram(NamedTuple):
     error: ProgramMissing
 
 
-def agent_missing(missing: MissingProgram) -> Refused:
-    """Say that the program of an agent cannot be started here, and the thread is to run now."""
-    return Refused(
-        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
-        code="agent-missing",
-        hint=missing.error.hint,
-        roles=list(missing.roles),
-        **missing.error.facts,
-    )
-
-
 def find_missing_programs(
     agents: Mapping[str, dict[str, Any]],
     environ: Mapping[str, str],
@@ -474,6 +469,19 @@ def find_missing_programs(
             before = missing[error.message].roles if error.message in missing else ()
             missing[error.message] = MissingProgram((*before, role), error)
     return list(missing.values())
+
+
+def check_program(agent: dict[str, Any], directory: str | None, *, otherwise: str = "") -> None:
+    """Refuse trust in a relative path to no program, whatever may come there later."""
+    if directory is None:
+        return
+    program = find_above(split_command(agent["command"])[:1], workdir=directory)[0]
+    try:
+        if os.sep in program and not os.path.isabs(program):
+            resolve_program(program, path="", workdir=directory)
+    except ProgramMissing as error:
+        hint = f"{error.hint}{otherwise}"
+        raise Refused(error.message, code="agent-not-there", hint=hint, **error.facts) from None
 
 
 def _find_problem(
@@ -547,19 +555,23 @@ class Choice(NamedTuple):
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""
 
 
-def _ask_trust(thread: ThreadId, choice: Choice) -> str:
-    place = "" if os.path.isdir(choice.workdir or "") else "--workdir PATH "
+def _ask_trust(store: Store, snapshot: Snapshot, choice: Choice) -> str:
+    """Advise to trust what was shown, in its directory: one that was typed is not remembered."""
+    thread, place = snapshot.record.thread, "--workdir PATH "
+    if choice.workdir is not None and os.path.isdir(choice.workdir):
+        is_known = choice.workdir == find_source(store, snapshot)
+        place = "" if is_known else f"--workdir {quote_path(choice.workdir)} "
     return f"read it; if it may run here: `uwf thread step {thread} {place}--trust`"
 
 
 def _agent_not_trusted(
-    store: Store, thread: ThreadId, role: str, agent: dict[str, Any], choice: Choice
+    store: Store, snapshot: Snapshot, role: str, agent: dict[str, Any], choice: Choice
 ) -> Refused:
     files = find_meant_files(agent, choice.workdir) or ()
     # The whole command: a cut text could hide its harmful part.
     extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
     meant = f" (here {', '.join(files)})" if files else ""
-    hint = f"{_ask_trust(thread, choice)}; "
+    hint = f"{_ask_trust(store, snapshot, choice)}; "
     if agent in list_formerly_trusted(store):
         # The store's own config trusts it, as an older uwf wrote it.
         hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
@@ -569,7 +581,7 @@ def _agent_not_trusted(
         f"{extra}{meant}",
         code="agent-not-trusted",
         hint=f"{hint}or use your own with --agent CMD",
-        thread=thread,
+        thread=snapshot.record.thread,
         role=role,
         agent=agent,
         files=list(files),
@@ -589,14 +601,19 @@ def choose_agent(
         node = build_agent(agent, timestamp=snapshot.commit.time_s * 1000)
     if node is None:
         raise NoAgent(role, snapshot.record.thread)
-    is_fit = is_fit or choice.trust or is_person(node)
+    is_fit = is_fit or is_person(node)
+    # In a worktree it may be what another agent has made.
+    if not is_fit and find_owner(store, snapshot) is None:
+        otherwise = "; another directory: --workdir PATH, or use your own agent with --agent CMD"
+        check_program(node.payload, choice.workdir, otherwise=otherwise)
+    is_fit = is_fit or choice.trust
     name = agent_name(node.payload["command"])
     if typed:
         debug("PFC8BH1W", "agent named here", role=role, agent=name, may_run=is_fit)
     else:
         debug("6MNHY3VE", "agent bound", role=role, agent=name, node=node.hash, may_run=is_fit)
     if not is_fit:
-        raise _agent_not_trusted(store, snapshot.record.thread, role, node.payload, choice)
+        raise _agent_not_trusted(store, snapshot, role, node.payload, choice)
     return node
 
 
@@ -672,7 +689,7 @@ def choose_checks(
             f"the answer of role {role} would be checked by a command that is not trusted here: "
             f"{command}{meant}",
             code="check-not-trusted",
-            hint=_ask_trust(thread, choice),
+            hint=_ask_trust(store, snapshot, choice),
             thread=thread,
             role=role,
             command=command,
