@@ -57,8 +57,7 @@ def main() -> None:
         task.step()
         _is_watched = False
         task.step()
-    told = [(event, path.removeprefix(store)) for event, path in _events]
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps([(event, path.removeprefix(store)) for event, path in _events]))
 
 
 main()

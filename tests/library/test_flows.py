@@ -161,12 +161,13 @@ def test_step_of_a_split_task_raises_what_failed_in_a_branch(store: str) -> None
     ]
 
 
-def test_max_steps_counts_those_of_branches(store: str) -> None:
-    task = begin(store)
+def test_steps_and_usage_are_those_of_branches_as_well(store: str) -> None:
+    task = begin(store, reviewer=lambda _context: PlayerResult({}, usage={"turns": 1}))
 
     ran = task.run(max_steps=3, jobs=1)
 
     assert (ran.stopped, ran.steps, ran.status) == ("max-steps", 3, "split")
+    assert task.query().usage == task.query().document["usage"] == {"turns": 1}
     assert task.run().status == "completed"
 
 
@@ -193,8 +194,7 @@ def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(stor
         seen.append(context)
         return write(context)
 
-    runtime = TaskRuntime(store, players={"writer": look, "checker": check})
-    runtime.start(DEMO, "Do it.").run()
+    TaskRuntime(store, players={"writer": look, "checker": check}).start(DEMO, "Do it.").run()
 
     first, second = seen
     # Bound to their moments, though the task has ended since.

@@ -87,9 +87,7 @@ def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(runtime: T
     tasks = [together.start(DEMO, "x"), together.start(DEMO, "y"), together.start(DEMO, "z")]
     tasks[1].pause()
 
-    runs = together.run_all(tasks, jobs=2)
-
-    assert [(run.task_id, run.stopped) for run in runs] == [
+    assert [(run.task_id, run.stopped) for run in together.run_all(tasks, jobs=2)] == [
         (each.task_id, stopped)
         for each, stopped in zip(tasks, ("end", "paused", "end"), strict=True)
     ]

@@ -10,6 +10,9 @@ from uwf_git.model.limits import (
     find_limit_problem,
     find_spent,
     find_time_left_s,
+    render_limit,
+    tell_limit,
+    write_usd,
 )
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
@@ -44,6 +47,27 @@ def test_limit_that_is_reached_is_reported(limits: dict[str, float], told: str) 
     assert spent is not None
     assert spent.told == told
     assert spent.used >= spent.limit
+
+
+def test_cost_that_only_floats_keep_below_its_limit_has_reached_it() -> None:
+    ten, used = limited(maxCost=1), sum([0.1] * 10)
+    assert used < 1
+
+    assert find_spent(ten._replace(usage={"costUsd": used})) is not None
+    assert find_spent(ten._replace(usage={"costUsd": 0.999999})) is None
+    assert (
+        find_spent(limited(maxTokens=2**53 - 1)._replace(usage={"inputTokens": 2**53 - 2})) is None
+    )
+
+
+def test_small_amount_is_told_by_two_digits_and_recorded_as_ever() -> None:
+    spent = find_spent(limited(maxCost=5e-5)._replace(usage={"costUsd": 8e-5}))
+
+    assert spent is not None
+    assert spent.told == "$0.000080 of $0.000050 are spent"
+    assert " ".join(map(write_usd, (0, 0.0042, 0.01, 1.5))) == "0.0000 0.0042 0.0100 1.5000"
+    assert tell_limit("maxCost", 4e-7) == "0.00000040"
+    assert render_limit("maxCost", 4e-7) == "0.0"
 
 
 @pytest.mark.parametrize(

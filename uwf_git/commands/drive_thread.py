@@ -598,6 +598,10 @@ class _BranchDrive:
         if joined is not None:
             self._is_idle = False
             self._drive.has_begun = True
+            # The workflow of a role has been a step of that role as well.
+            is_visit = read_snapshot(self._store, joined.commit).get_present().at is None
+            with self._one_at_a_time:
+                self._drive.steps += is_visit
             self._watcher(None).on_step(joined)
             if trunk != self._drive.thread:
                 self._submit(trunk)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from uwf_git.commands.background import WaitRequest, start_thread_driver, wait_for_threads
 from uwf_git.commands.control.answer import (
@@ -65,6 +65,8 @@ from uwf_git.library.values import (
 )
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
+
+Changed = TypeVar("Changed")
 
 
 @check_arguments
@@ -465,15 +467,11 @@ class TaskHandle:
         What is there is recorded first: restoring ``before`` of the result undoes this. All files
         change or none. ``Conflict``: a file that is in no commit is in the way, or an agent works.
         """
-        with self._place.writing() as store:
-            restored = restore_files(
-                store, self._place.caller, self.task_id, str(step), is_before=before
-            )
-        return build_task_files(restored)
+        return build_task_files(self._steer(restore_files, str(step), is_before=before))
 
-    def _steer(self, change: Callable[..., object], *words: Any, **more: Any) -> None:
+    def _steer(self, change: Callable[..., Changed], *words: Any, **more: Any) -> Changed:
         with self._place.writing() as store:
-            change(store, self._place.caller, self.task_id, *words, **more)
+            return change(store, self._place.caller, self.task_id, *words, **more)
 
     @contextmanager
     def _stepping(

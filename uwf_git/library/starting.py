@@ -101,8 +101,6 @@ A text of one line is a path if it holds a slash or ends in .yaml or .yml, as on
 AppendedSource = WorkflowSource | Sequence[Mapping[str, Any]]
 """What can be appended: the same, or a list of the nodes of a flow."""
 
-_SUFFIXES = (".yaml", ".yml")
-
 # Far more than a workflow may have, so that the workflow reader refuses a larger one.
 _MOST_BYTES = 2**26
 
@@ -132,7 +130,7 @@ def find_source(given: AppendedSource, cwd: str) -> SourceText | None:
     if isinstance(given, str):
         if "\n" in text:
             return SourceText(text.encode(errors="surrogatepass"), None)
-        if os.sep not in text and not text.endswith(_SUFFIXES):
+        if os.sep not in text and not text.endswith((".yaml", ".yml")):
             return None
     path = os.path.join(cwd, text)
     try:

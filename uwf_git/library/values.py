@@ -17,7 +17,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.commit_events import EventOptions
 from uwf_git.commands.control.files import FilesAt, view_files
 from uwf_git.commands.drive_thread import Driven, StoppedBy, Watcher
-from uwf_git.commands.inspect.show import read_moment, view_moment
+from uwf_git.commands.inspect.show import read_moment, read_spent, view_moment
 from uwf_git.commands.journal import EventsRequest, EventStream
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult
@@ -42,8 +42,6 @@ from uwf_git.store.threads.naming import resolve_thread
 # Each call opens the store anew: Python threads share files only, which locks and refs guard
 # between processes as well. A thread keeps what it has read of a store's objects for its next
 # call; what an object's name stands for never changes.
-
-_NS_PER_MS = 1_000_000
 
 # The first that a ULID cannot hold.
 _LAST_MS = 2**48
@@ -142,7 +140,7 @@ def to_path(given: str | os.PathLike[str] | None) -> str | None:
 
 def read_system_clock_ms() -> int:
     """Return the time in milliseconds since 1970; 0 if the clock is before."""
-    return max(0, time.time_ns() // _NS_PER_MS)
+    return max(0, time.time_ns() // 1_000_000)
 
 
 def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:
@@ -156,8 +154,6 @@ def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:
 
     return read
 
-
-_PAUSE_S = 0.2
 
 TaskState = Status | Literal["running"]
 """``running`` is never stored: a process works on the task now."""
@@ -227,7 +223,7 @@ class TaskStatus:
     start_time: int
     waiting: TaskWaiting | None
     usage: Mapping[str, Any]
-    """The usage that its agents reported, summed."""
+    """The usage that its agents reported, summed, with those of the branches that it has now."""
 
     _present: ThreadState = field(repr=False, compare=False)
     _read_document: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
@@ -325,6 +321,8 @@ def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
     record = moment.snapshot.record
     present = moment.snapshot.get_present()
     waiting = present.waiting
+    # Most have no branches, and nothing else is read for them.
+    spent = present if present.split is None else read_spent(store, moment.snapshot, present)
     return TaskStatus(
         task_id=record.thread,
         workflow_name=record.workflow_name,
@@ -337,7 +335,7 @@ def _read_status(place: Place, store: Store, task_id: str) -> TaskStatus:
         state=present.state,
         start_time=present.started_at,
         waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
-        usage=present.usage,
+        usage=spent.usage,
         _present=present,
         _read_document=cache(lambda: freeze(view_moment(place.open(), moment).document)),
     )
@@ -550,19 +548,15 @@ def walk_events(
     stream = EventStream(store, request, options, pass_over)
     while True:
         for event in stream.read():
-            yield _build_event(event)
+            yield TaskEvent(
+                id=event["id"],
+                type=event["type"],
+                task_id=event["taskId"],
+                parent_task_id=event.get("parentTaskId"),
+                timestamp=event["timestamp"],
+                payload=event["payload"],
+                document=freeze(event),
+            )
         if not follow or stream.is_over:
             return
-        time.sleep(_PAUSE_S)
-
-
-def _build_event(event: dict[str, Any]) -> TaskEvent:
-    return TaskEvent(
-        id=event["id"],
-        type=event["type"],
-        task_id=event["taskId"],
-        parent_task_id=event.get("parentTaskId"),
-        timestamp=event["timestamp"],
-        payload=event["payload"],
-        document=freeze(event),
-    )
+        time.sleep(0.2)

@@ -1,9 +1,11 @@
 """The limits of a thread: a row each, which the files, options, library and documents read.
 
 A limit is compared with what was recorded, so every machine decides alike, and only before a step:
-a running step is not cut short by tokens or cost.
+a running step is not cut short by tokens or cost, and turns that run at once may each use the
+time that is left.
 """
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -20,6 +22,10 @@ LONGEST_MS = 365 * 24 * 3600 * 1000
 """Longer waits overflow system calls."""
 
 _MS = 1000
+_CENT = 0.01
+
+_SLACK = 1 + 1e-9
+"""Ten times 0.1 USD is 0.9999999999999999 USD."""
 
 _FIT = {
     "count": "a whole number, 1 or more",
@@ -53,6 +59,13 @@ def find_cost(usage: Mapping[str, Any]) -> float | None:
     return None if isinstance(cost, bool) or not isinstance(cost, int | float) else cost
 
 
+def write_usd(cost: float, digits: int = 4) -> str:
+    """Return a cost with so many decimals; below a cent with two significant digits."""
+    if 0 < cost < _CENT:
+        digits = 1 - math.floor(math.log10(cost))
+    return f"{cost:.{digits}f}"
+
+
 def _number(value: Any) -> float:
     # Agents may report anything under any name.
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
@@ -73,7 +86,8 @@ LIMITS = {
         "ms",
         "--max-execution-time",
         "SECONDS",
-        "The longest time of its agents, all steps together; also 30m, 2h, 1d.",
+        "The longest time of its agents, all steps together; also 30m, 2h, 1d. Turns that run at "
+        "once may each use what is left.",
         "{used:.1f} s of {limit:.1f} s of execution time are used",
         lambda present: present.execution_ms,
     ),
@@ -90,7 +104,7 @@ LIMITS = {
         "--max-cost",
         "USD",
         "No step begins after its agents have reported this cost.",
-        "${used:.4f} of ${limit:.4f} are spent",
+        "${used} of ${limit} are spent",
         lambda present: find_cost(present.usage) or 0,
     ),
 }
@@ -110,10 +124,17 @@ def find_limit_problem(name: str, value: Any) -> str | None:
 
 
 def render_limit(name: str, value: float | None) -> str:
-    """Return a value of the limit *name* as text; times are in milliseconds."""
+    """Return a value of the limit *name* as it is recorded; times are in milliseconds."""
     if value is None:
         return "no limit"
     return render_duration(int(value)) if LIMITS[name].unit == "ms" else str(round(value, 6))
+
+
+def tell_limit(name: str, value: float | None) -> str:
+    """Return a value of the limit *name* for people: small amounts as ``write_usd``."""
+    if value is None or LIMITS[name].unit != "usd" or not 0 < value < _CENT:
+        return render_limit(name, value)
+    return write_usd(value)
 
 
 class Spent(NamedTuple):
@@ -126,12 +147,10 @@ class Spent(NamedTuple):
 def find_spent(present: "ThreadState") -> Spent | None:
     """Return the first limit that leaves no room for another step; None if there is room."""
     for name, used in list_used(present).items():
-        limit = present.limits[name]
-        if used >= limit:
-            shown = (used, limit)
-            if LIMITS[name].unit == "ms":
-                shown = (used / _MS, limit / _MS)
-            told = LIMITS[name].reached.format(used=shown[0], limit=shown[1])
+        limit, unit = present.limits[name], LIMITS[name].unit
+        if (used * _SLACK if unit == "usd" else used) >= limit:
+            write: Any = {"ms": lambda ms: ms / _MS, "usd": write_usd}.get(unit, int)
+            told = LIMITS[name].reached.format(used=write(used), limit=write(limit))
             return Spent(name, limit, used, told)
     return None
 

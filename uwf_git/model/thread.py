@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard, TypeVar, get_args
 from uwf_git.model.builtin import SIGNAL, find_reference, reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node, build_node, canonical_number
-from uwf_git.model.workflow import START
+from uwf_git.model.workflow import START, without_none
 
 # Usage reports of agents, and how they add up.
 
@@ -28,9 +28,13 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+AMOUNTS = ("inputTokens", "outputTokens", "costUsd")
+"""What limits count in a usage, and views show."""
+
+
 def find_unfit(usage: Mapping[str, Any]) -> str | None:
-    """Return which amount in *usage* that limits count is negative or no number, or None."""
-    for name in ("inputTokens", "outputTokens", "costUsd"):
+    """Return which of the ``AMOUNTS`` in *usage* is negative or no number, or None."""
+    for name in AMOUNTS:
         value = usage.get(name)
         if value is not None and not (_is_number(value) and value >= 0):
             return f"{name} is {value!r:.60}, not a number from 0 on"
@@ -38,14 +42,8 @@ def find_unfit(usage: Mapping[str, Any]) -> str | None:
 
 
 def drop_unfit(usage: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return *usage* as it is recorded: {} if it is unfit, and without what is null."""
-    if usage is None or find_unfit(usage) is not None:
-        return {}
-    return _without_none(usage)
-
-
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+    """Return *usage* as it is recorded: without amounts that are unfit, and what is null."""
+    return without_none({n: v for n, v in (usage or {}).items() if not find_unfit({n: v})})
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -203,9 +201,8 @@ class ThreadState(NamedTuple):
 
     def find_gone_role(self, roles: Container[str]) -> str | None:
         """Return the role that the thread stands or waits at, if it is not one of *roles*."""
-        places = [] if self.role == START else [self.role]
-        if self.waiting is not None:
-            places.append(self.waiting.role)
+        waiting = () if self.waiting is None else (self.waiting.role,)
+        places = (each for each in (self.role, *waiting) if each != START)
         return next((role for role in places if role not in roles), None)
 
     def as_document(self) -> dict[str, Any]:
@@ -228,7 +225,7 @@ class ThreadState(NamedTuple):
             "failures": self.failures,
             "trying": self.trying,
             "try": None if self.tried is None else _write_try(self.tried),
-            "waiting": None if self.waiting is None else _without_none(self.waiting._asdict()),
+            "waiting": None if self.waiting is None else without_none(self.waiting._asdict()),
             "split": None if self.split is None else _write_split(self.split),
             "pausedFrom": self.paused_from,
             "hint": self.hint,
@@ -302,7 +299,7 @@ def _split(value: Any) -> Split:
 def _write_try(tried: Try) -> dict[str, Any]:
     turn = "verdict" if tried.is_verdict else "work"
     reason = None if tried.reason is None else reference(tried.reason)
-    return _without_none({"at": tried.at, "number": tried.number, "turn": turn, "reason": reason})
+    return without_none({"at": tried.at, "number": tried.number, "turn": turn, "reason": reason})
 
 
 def _write_split(split: Split) -> dict[str, Any]:
@@ -385,14 +382,16 @@ def build_signal(
 
 def read_amendment(payload: Mapping[str, Any]) -> Amendment:
     """Return the change of rules that a Signal's payload holds."""
-    binding = {
-        role: find_reference(agent) for role, agent in payload.get("agentBinding", {}).items()
-    }
     return Amendment(
         workflow=find_reference(payload.get("workflow")),
-        binding={role: agent for role, agent in binding.items() if agent is not None},
+        binding=read_binding(payload.get("agentBinding", {})),
         limits=payload.get("limits", {}),
     )
+
+
+def read_binding(agents: Mapping[str, Any]) -> dict[str, NodeHash]:
+    """Return the AgentConfig nodes by role; what names no node is left out."""
+    return without_none({role: find_reference(agent) for role, agent in agents.items()})
 
 
 # The record of a commit: its trailers as a value. Which event sets which: event_rules.py.

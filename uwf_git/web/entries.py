@@ -13,7 +13,7 @@ from uwf_git.engine.masking import mask_keys
 from uwf_git.engine.picture.draw import STYLE_SHEET
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.limits import count_tokens, find_cost
+from uwf_git.model.limits import count_tokens, find_cost, write_usd
 from uwf_git.model.text import (
     cut,
     one_line,
@@ -249,7 +249,6 @@ _LONGEST_BYTES = 64 * 1024
 # A table of 160 KB took four seconds.
 _MOST_CELLS = 2000
 _DEEPEST = 20
-_LOWEST_HEADING = 6
 _LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 _KEPT = {"a": ("href",), "ol": ("start",)}
 """The attributes that an element keeps."""
@@ -287,7 +286,7 @@ def _make_parser() -> "MarkdownIt":
     parser.add_render_rule("table_close", lambda *_args: "</table></div>\n")
     parser.add_render_rule("fence", _render_fence)
     # Source: "Security" in the documentation of markdown-it.
-    setattr(parser, "validateLink", _is_link)  # noqa: B010 (for types it is a method)
+    setattr(parser, "validateLink", lambda address: _LINK.match(address.strip()) is not None)  # noqa: B010 (for types it is a method)
     return parser
 
 
@@ -298,15 +297,11 @@ def _render_fence(_renderer: object, tokens: "Sequence[Token]", at: int, *_args:
     return f"{label}<pre><code>{escape(tokens[at].content)}</code></pre>\n"
 
 
-def _is_link(address: str) -> bool:
-    return _LINK.match(address.strip()) is not None
-
-
 def _lower_headings(tokens: "Sequence[Token]", top: int) -> None:
     headings = [token for token in tokens if token.type in {"heading_open", "heading_close"}]
     ranks = sorted({token.tag for token in headings})
     for token in headings:
-        token.tag = f"h{min(top + ranks.index(token.tag), _LOWEST_HEADING)}"
+        token.tag = f"h{min(top + ranks.index(token.tag), 6)}"
 
 
 def _clean(tokens: "Sequence[Token]") -> None:
@@ -581,7 +576,7 @@ def render_cost(cost: float | None) -> str:
     """Return a cost in US dollars; "" for None."""
     if cost is None:
         return ""
-    return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.4f}"
+    return f"{cost:,.2f}" if cost >= 1 or not cost else write_usd(cost)
 
 
 def tell_spent(tokens: int, cost: float | None) -> list[str]:

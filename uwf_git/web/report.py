@@ -170,8 +170,7 @@ def _tell_parent(document: dict[str, Any]) -> str:
 def _render_picture(report: ThreadReport) -> str:
     if report.picture is None:
         return ""
-    drawing = lay_out(make_plan(report.picture))
-    picture = render_svg(drawing, stands_alone=False)
+    picture = render_svg(lay_out(make_plan(report.picture)), stands_alone=False)
     return f"{WIDE.format('Picture')}{picture}</div>\n"
 
 
@@ -213,8 +212,7 @@ def _rows(entries: list[dict[str, Any]], around: str) -> Iterator[tuple[str, ...
         if entry["event"] in STEPS or entry["event"] == "attempt":
             yield _row(entry, around)
         for branch in entry.get("branches", ()):
-            inner = f"{around}{branch['number']}."
-            yield from _rows(branch.get("entries", []), inner)
+            yield from _rows(branch.get("entries", []), f"{around}{branch['number']}.")
 
 
 def _row(entry: dict[str, Any], around: str) -> tuple[str, ...]:

@@ -91,8 +91,7 @@ config: {maxExecutionTime: 60000}
 
 def test_another_agent_may_be_named_meanwhile_for_another_role(world: World) -> None:
     world.program(f"{SAY_PID}{BEGUN}{UNTIL_GO}{RESULT}", name="relative")
-    world.put()
-    at = at_work(world, world.start("./relative"))
+    at = at_work(world, world.begun(DEMO, "./relative"))
     at.lose_engine()
     (world.place / "go").touch()
 

@@ -24,6 +24,7 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.store.git.config import shared_umask
 from uwf_git.store.threads.history import list_preserved, read_snapshot
 from uwf_git.store.threads.local_files import has_runs
 
@@ -109,6 +110,21 @@ def test_argv_follows_the_protocol(world: World) -> None:
     assert seen[-3:] == [f"1 {thread}", str(world.place), "0"]
 
 
+@pytest.mark.parametrize(("shared", "modes"), [("false", "700 600"), ("group", "770 660")])
+def test_what_an_agent_leaves_unmasked_is_closed_to_others(
+    world: World, shared: str, modes: str
+) -> None:
+    world.configure("core.sharedRepository", shared)
+    script = 'stat -c %a "$UWF_STEP_DIR" "${UWF_STEP_DIR%.files}.prints" >modes\n'
+    thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
+    world.caller = world.caller._replace(environ={**world.caller.environ, "A_KEY": "s3cr3t-0"})
+
+    with shared_umask(world.store.config):
+        step(world, thread)
+
+    assert (world.place / "modes").read_text().split() == modes.split()
+
+
 def test_agent_with_flags_is_called_with_flags_and_prints_bare_meta(world: World) -> None:
     program = world.program("""echo "$@" >seen; echo '{"text": "bare"}'""")
     agent = json.dumps({"command": f"{program} --x", "protocol": "flags"})
@@ -142,9 +158,8 @@ def test_environment_of_an_agent_config_reaches_it(world: World) -> None:
     world.program("exec >&2; exit 1", name="uwf-x")
     world.program("""echo "$FOO" >seen; """ + ANSWER, name="bin/uwf-x")
     agent = {"command": "uwf-x", "env": {"FOO": "bar", "PATH": f"{world.place}/bin:/usr/bin:/bin"}}
-    world.put(DEMO + f"defaultAgent: {json.dumps(agent)}\n")
 
-    step(world, world.start("checker=nobody"))
+    step(world, world.begun(DEMO + f"defaultAgent: {json.dumps(agent)}\n", "checker=nobody"))
 
     assert (world.place / "seen").read_text() == "bar\n"
 
@@ -236,6 +251,57 @@ def test_failure_has_the_agents_own_kind_price_and_hint(world: World) -> None:
     assert failed.facts["kind"] == "auth"
     assert str(failed.hint).startswith("fake login; `uwf thread step ")
     assert failed.message.endswith("exit status 1: log in first")
+
+
+TRACED = """echo '{"type": "turn", "usage": {"inputTokens": 5, "x": 1}}' >"$UWF_TRACE"; """
+
+
+@pytest.mark.parametrize(
+    ("script", "usage"),
+    [
+        (TRACED + "kill -9 $$", {"inputTokens": 5}),
+        (TRACED + ANSWER, {"inputTokens": 5}),
+        (
+            TRACED + """echo '{"meta": {"text": "x"}, "usage": {"outputTokens": 2}}'""",
+            {"outputTokens": 2},
+        ),
+        (TRACED + """echo '{"meta": {}, "usage": {"costUsd": "1", "turns": 3}}'""", {"turns": 3}),
+        (
+            TRACED + """echo '{"usage": {"costUsd": 2}}' >"$UWF_STEP_DIR/failure.json"; exit 1""",
+            {"costUsd": 2},
+        ),
+        (
+            TRACED + """echo '{"usage": {"costUsd": "2"}}' >"$UWF_STEP_DIR/failure.json"; exit 1""",
+            {"inputTokens": 5},
+        ),
+        (
+            TRACED + """echo '{"meta": {"text": "x"}, "usage": {"costUsd": "2"}}'""",
+            {"inputTokens": 5},
+        ),
+    ],
+)
+def test_trace_tells_what_was_spent_if_nothing_else_does(
+    script: str, usage: dict[str, Any], world: World
+) -> None:
+    thread = world.start(world.program(script), workflow=world.put().workflow)
+
+    with suppress(TurnFailed):
+        step(world, thread)
+
+    assert world.snapshot(thread).get_present().usage == usage
+
+
+def test_amount_that_does_not_count_is_told_and_the_others_count(world: World) -> None:
+    left = '{"usage": {"inputTokens": 9, "costUsd": "0.5"}}'
+    thread = world.start(
+        world.program(f"""echo '{left}' >"$UWF_STEP_DIR/failure.json"; exit 1"""),
+        workflow=world.put().workflow,
+    )
+
+    with pytest.raises(TurnFailed, match=r"exit status 1; in its usage costUsd is '0\.5', not a"):
+        step(world, thread)
+
+    assert world.snapshot(thread).get_present().usage == {"inputTokens": 9}
 
 
 def test_agent_may_use_the_store_while_it_plays(world: World) -> None:

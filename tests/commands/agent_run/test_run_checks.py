@@ -100,8 +100,7 @@ def test_agent_and_check_are_tied_to_no_repository_around_uwf(world: World) -> N
     held = {"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": ".git/index", "GIT_CONFIG_COUNT": "0"}
     world.caller = world.caller._replace(environ={**world.caller.environ, **held})
     looks = '[ -z "$GIT_DIR$GIT_INDEX_FILE" ] && [ "$GIT_CONFIG_COUNT" = 0 ]'
-    thread = begin(world, f"sh -c '{looks}'", agent=f"{looks} && {ANSWER}")
-    assert run(world, thread) == "a text"
+    assert run(world, begin(world, f"sh -c '{looks}'", agent=f"{looks} && {ANSWER}")) == "a text"
 
 
 def test_answer_that_does_not_fit_is_not_checked(world: World) -> None:
@@ -147,13 +146,22 @@ def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     assert "very-secret" not in attempt["stderr"]
 
 
-@pytest.mark.parametrize("words", ["", " --key-env=MYCRED"])
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        ("", {}),
+        (" --key-env=MYCRED", {}),
+        (' --key-env  "MYCRED"', {}),
+        (" true", {"UWF_LLM_KEYENV": "MYCRED"}),
+        (" UWF_LLM_KEYENV='MYCRED' uwf-llm", {}),
+    ],
+)
 def test_key_that_a_setting_names_is_masked_whatever_its_name(
-    words: str, world: World, monkeypatch: pytest.MonkeyPatch
+    words: str, more: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # This process knows the key: the slow search by fingerprints is for others.
     monkeypatch.delattr(run_checks, "find_secrets_in")
-    environ = {**world.caller.environ, "MYCRED": "plain-value-42"}
+    environ = {**world.caller.environ, "MYCRED": "plain-value-42", **more}
     world.caller = world.caller._replace(environ=environ)
     world.configure("uwf.recordEnv", "MYCRED")
     if not words:

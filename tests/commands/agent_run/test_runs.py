@@ -217,6 +217,13 @@ def test_reported_usage_is_the_sum_of_the_turns_so_far(tmp_path: Path) -> None:
         trace.write(b'{"type": "turn", "usage": 7}\n')
         assert reported.read() == reported.read() == {"inputTokens": 5, "costUsd": 0.5}
 
+        # Of a run that is over all counts, also behind much else and without an end.
+        trace.write(b'{"n": 12345}\n' * 200_000 + b'{"type": "turn", "usage": {"inputTokens": 4}}')
+        assert reported.read()["inputTokens"] == 5
+        assert reported.read(is_over=True)["inputTokens"] == 9
+        os.truncate(tmp_path / "trace.jsonl", 15 * 2**40)
+        assert reported.read(is_over=True)["inputTokens"] == 9
+
 
 def test_step_driver_and_run_leave_some(world: World) -> None:
     stepped, driven, left = (world.begun() for _ in range(3))
@@ -262,12 +269,11 @@ def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: 
     assert running._replace(last_output=None) == known
     assert running.last_output is not None
     assert running.last_output >= since
-    workflow = world.snapshot(slow).record.workflow
     assert rows == [
         {
             "thread": slow,
             "status": "running",
-            "workflow": workflow,
+            "workflow": world.snapshot(slow).record.workflow,
             "workflowName": "demo",
             "role": "writer",
             "agent": "agent",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from commands.at_work import wait_until
 from commands.flows import CHECKS, plays
-from commands.world import World, fails
+from commands.world import DEMO, World, fails
 from refusing import refuses
 
 from uwf_git.commands.background import Driver, DriverRequest, start_driver
@@ -29,8 +29,7 @@ def start(world: World, thread: str, *words: str, **asked: Any) -> Driver:
 
 
 def begun(world: World, script: str = ANSWER) -> ThreadId:
-    world.put()
-    return world.start(world.program(script))
+    return world.begun(DEMO, world.program(script))
 
 
 def until_free(world: World, thread: ThreadId) -> None:
@@ -49,8 +48,7 @@ def world(world: World) -> World:
 
 
 def test_thread_that_has_split_is_driven_in_the_background(world: World) -> None:
-    world.put(CHECKS)
-    thread = world.start(world.program(ANSWER), workflow="checks")
+    thread = world.begun(CHECKS, world.program(ANSWER))
     for _ in range(2):
         world.step(thread, plays)
     assert world.snapshot(thread).record.status == "split"

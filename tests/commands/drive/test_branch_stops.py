@@ -81,8 +81,7 @@ def test_a_full_disk_in_one_branch_ends_no_agent_of_another(
             time.sleep(0.01)
         return replied({})
 
-    thread = world.begun(PAIR + "    - {type: agent, agentId: third}\n")
-    world.step(thread)
+    thread = world.stepped(source=PAIR + "    - {type: agent, agentId: third}\n")
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         run(world, thread, play)
     # A drive begins no third one.

@@ -172,9 +172,7 @@ def test_branches_at_a_limit_end_a_drive_that_does_nothing(world: World) -> None
 
 
 def test_an_agent_is_named_for_a_role_that_a_branch_is_at(world: World) -> None:
-    thread = world.begun(CHECKS)
-    for _ in range(2):
-        world.step(thread, script())
+    thread = world.stepped(script(), source=CHECKS, times=2)
     with refuses("role-not-next", match="closer is not next .* turn of reviewer, tester"):
         world.step(thread, script(), agents=("closer=nobody",))
     assert len(world.step(thread, script(), agents=("tester=nobody",)).branches) == 2
@@ -189,9 +187,7 @@ def test_branches_that_wait_for_a_person_end_every_drive(world: World) -> None:
 
 
 def test_a_branch_of_another_drive_is_left_to_it(world: World) -> None:
-    thread = world.begun(wide(2, passes=1))
-    world.step(thread, script())
-    world.step(thread, fails(kind="lost"))
+    thread = world.stepped(script(), fails(kind="lost"), source=wide(2, passes=1))
     first = branches(world, thread)[0]
 
     with lock_drive(world.store, first, since_ms=world.caller.now_ms()), pytest.raises(ThreadBusy):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, fails, says
+from commands.world import DEMO, World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive_thread import Driven, DriveRequest, Watcher, drive_thread
@@ -206,8 +206,7 @@ def test_try_that_was_lost_with_its_machine_is_made_again_but_not_for_ever(
 
 
 def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
-    world.put()
-    thread = world.start("writer=nobody", "checker=human")
+    thread = world.begun(DEMO, "writer=nobody", "checker=human")
 
     driven = drive(thread, choice=Choice(("mine",)))
 
@@ -281,13 +280,12 @@ def test_drive_that_meets_an_end_from_elsewhere_stops(world: World, drive: Drive
     def play(turn: Turn) -> Played:
         # As a plain `git push` does it, without a lock.
         head = get_head(world.store, thread)
-        steal = world.store.refs.move(
+        assert world.store.refs.move(
             f"refs/threads/{thread}",
             seen=head.commit,
             to_name=f"refs/archive/{thread}",
             to=head.commit,
         )
-        assert steal
         return fails()(turn)
 
     driven = drive(thread, play)
@@ -300,8 +298,7 @@ def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> No
     agent = world.program('echo "$MY_API_KEY" >&2; echo \'{"meta": {"text": "x", "ok": true}}\'')
     environ = {**world.caller.environ, "MY_API_KEY": "sk-0123456789"}
     world.caller = world.caller._replace(environ=environ)
-    world.put()
 
-    drive(world.start(agent), agent_player(heard.append), max_steps=1)
+    drive(world.begun(DEMO, agent), agent_player(heard.append), max_steps=1)
 
     assert b"".join(heard) == b"[masked]\n"

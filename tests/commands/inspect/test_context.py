@@ -177,9 +177,7 @@ def test_item_has_its_input_and_the_item(world: World) -> None:
 
 
 def test_fork_of_a_branch_works_in_no_branch(world: World) -> None:
-    thread = world.begun(ITEMS)
-    world.step(thread)
-    branch = begin_branch(world.store, world.snapshot(thread), 0)
+    branch = begin_branch(world.store, world.snapshot(world.stepped(source=ITEMS)), 0)
     for each, is_branch in ((branch, True), (world.fork(branch), False)):
         prompt = render_prompt(get_context(world.store, each))
         assert ("You work in a branch" in prompt) is is_branch
@@ -220,21 +218,26 @@ def test_conversation_is_given_only_where_it_can_go_on(world: World) -> None:
     world.patch(thread, {"a": 1})
     assert sessions(thread) == [None, None, "s4"]
 
-    split = world.begun(CHECKS)
-    world.step(split, says({}, session="s5"))
+    # An agent that is tried again still knows it; no later turn, as no step has what a try spent.
+    world.step(thread, says({"ok": False}, session="s5"))
+    world.fail(thread)
+    assert sessions(thread) == [None, None, "s4", "s5"]
+    world.step(thread, says({"text": "e"}, session="s6"))
+    assert sessions(thread) == [None, None, "s4", "s5", "s6"]
+    world.step(thread, says({"ok": False}, session="s7"))
+    assert sessions(thread) == [None, None, None, "s5", "s6", "s7"]
+
+    split = world.stepped(says({}, session="s8"), source=CHECKS)
     world.step(split)
     assert sessions(begin_branch(world.store, world.snapshot(split), 0)) == [None]
 
 
 def branch_of(world: World, thread: ThreadId, number: int) -> ThreadId:
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    return split.children[number].thread
+    return branches(world, thread)[number]
 
 
 def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, script())
+    thread = world.stepped(script(), source=CHECKS)
     with refuses("not-its-turn", match="goes on in branches: checks"):
         get_context(world.store, thread)
     world.step(thread, script())
@@ -317,16 +320,8 @@ def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
 UNTIL_MS = 4_000_000_000_000
 
 
-def waiting(world: World) -> ThreadId:
-    world.put()
-    thread = world.start("nobody", "checker=human")
-    world.step(thread)
-    world.step(thread)
-    return thread
-
-
 def test_question_has_all_that_an_agent_gets(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     snapshot = world.snapshot(thread)
 
     assert view_question(world.store, snapshot, snapshot.get_present()) == {
@@ -348,7 +343,7 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
 
 
 def test_wait_began_before_the_thread_was_steered(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     asked = world.snapshot(thread).commit.time_s * 1000
     world.patch(thread, {"a": 1})
     world.pause(thread)

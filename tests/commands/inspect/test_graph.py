@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+from commands.flows import begin_outer, split_checks
 from commands.inspect.test_show import split_of
 from commands.step.test_record_turn import CHECKS
-from commands.turns import drive, script
+from commands.turns import branches, drive, script
 from commands.world import World, says
 from store.signing_keys import needs_ssh, public_half, with_settings
 from store.small_packs import lose
 from web.stories import TASK, tell_work
 
 from uwf_git.commands.inspect.graph import ThreadReport, picture_thread, view_report
-from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.show import show_thread, view_thread
 from uwf_git.commands.inspect.story import find_problems
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
@@ -55,14 +56,10 @@ def test_a_flow_says_in_which_pass_its_thread_is(world: World) -> None:
 
 
 def test_branches_stand_in_the_picture_of_their_thread(world: World) -> None:
-    thread = world.begun(FLOW)
-    world.step(thread, says({"ok": True}))
-    world.step(thread, says({}))
+    thread = world.stepped(says({"ok": True}), says({}), source=FLOW)
     before = badges(world, thread)
     world.step(thread, says({"said": 1}))
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    left = split.children[0].thread
+    left, _ = branches(world, thread)
 
     assert before == {"0/0/0": "✓ 1", "0/1": "▶ 0 of 2 ended"}
     shown = badges(world, thread)
@@ -74,9 +71,7 @@ def test_branches_stand_in_the_picture_of_their_thread(world: World) -> None:
 def test_a_branch_has_no_steps_of_the_thread_before_it_split(world: World) -> None:
     thread = split_of(world)
     world.step(thread, script())
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    branch = split.children[0].thread
+    branch, _ = branches(world, thread)
 
     for each in (branch, world.fork(branch)):
         subject = picture_thread(world.store, each)
@@ -89,9 +84,7 @@ def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> No
     thread = world.begun(FLOW.replace("type: parallel", "type: parallel\n      onError: continue"))
     world.step(thread, says({"ok": True}))
     world.step(thread, says({}))
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    left, right = (child.thread for child in split.children)
+    left, right = branches(world, thread)
     world.kill(left, reason="no paper")
     world.step(right, says({"said": 1}))
     world.step(thread, says({}))
@@ -107,10 +100,9 @@ def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: Worl
     nodes = "\n".join(f"    - {{type: agent, agentId: left, id: left-{n}}}" for n in range(13))
     thread = world.begun(f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n")
     world.step(thread, says({}))
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    world.fail(split.children[3].thread)
-    world.step(split.children[5].thread, says({}))
+    children = branches(world, thread)
+    world.fail(children[3])
+    world.step(children[5], says({}))
 
     subject = picture_thread(world.store, thread)
     folded, whole = (make_plan(subject, is_whole=is_whole) for is_whole in (False, True))
@@ -165,14 +157,32 @@ def test_joined_branches_count_once(world: World) -> None:
     assert join["meta"] is None
 
 
+def test_workflow_of_a_role_is_a_step_wherever_steps_are_counted(world: World) -> None:
+    thread = begin_outer(world)
+
+    driven, _ = drive(world, thread, script())
+
+    assert driven.steps == view(world, thread).document["totals"]["steps"] == 2
+    assert view_thread(world.store, thread).spent.depth == 2
+
+
+def test_fork_of_a_split_thread_has_none_of_its_branches(world: World) -> None:
+    split = split_checks(world)
+    fork = world.fork(split.thread)
+    split.finish_branches()
+
+    for thread, steps in ((split.thread, 3), (fork, 1)):
+        assert view(world, thread).document["totals"]["steps"] == steps
+        assert view_thread(world.store, thread).spent.depth == steps
+
+
 def test_branches_at_work_are_told_as_far_as_they_are(world: World) -> None:
     entries = view(world, split_of(world)).document["entries"]
     assert [each["status"] for each in entries[-1]["branches"]] == ["ready", "ready"]
 
 
 def test_a_lost_text_is_told_in_its_place(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "kept"}, "gone"))
+    thread = world.stepped(says({"text": "kept"}, "gone"))
     snapshot = world.snapshot(thread)
     name = find_reference(snapshot.get_head_node().payload["content"])
     assert name is not None

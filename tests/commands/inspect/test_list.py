@@ -20,7 +20,7 @@ from store.small_packs import loose_file, loosen
 
 from uwf_git.commands.agent_run.run_checks import Secrets
 from uwf_git.commands.agent_run.runs import list_running, running_rows
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows, resolve_asked
 from uwf_git.commands.inspect.logs import (
     GrowingFile,
     LastLine,
@@ -81,9 +81,17 @@ def test_workflow_that_is_nowhere_is_refused_with_the_nearest(
     assert listed(world, workflow="demo", statuses=frozenset({"waiting"})) == []
 
 
+def test_workflow_is_named_as_elsewhere(world: World, three: list[ThreadId]) -> None:
+    thread = world.start(workflow=world.put(DEMO.replace("name: demo", "name: é")).workflow)
+    node = world.snapshot(thread).record.workflow
+
+    for text in (node, node[:8], node.lower(), "é", "e\u0301"):
+        assert listed(world, workflow=text) == [thread]
+        assert resolve_asked(world.store, text, None) in {node, "é"}
+
+
 def test_row_has_the_status_of_a_thread(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     snapshot = world.snapshot(thread)
 
     assert list_thread_rows(world.store, ListRequest()) == [
@@ -123,10 +131,6 @@ def loose(ref: Path, oid: str) -> Path:
     return path
 
 
-def remove_object(ref: Path, oid: str, _git: Git) -> None:
-    loose(ref, oid).unlink()
-
-
 def replace_by_message(message: str) -> Damage:
     """Point the ref at a commit of the same tree with another message."""
 
@@ -149,7 +153,7 @@ DAMAGES: dict[str, Damage] = {
     "short ref": write_ref(b"abc\n"),
     "symbolic ref": write_ref(b"ref: refs/heads/main\n"),
     "ref to nothing": write_ref(b"0123456789" * 4 + b"\n"),
-    "commit gone": remove_object,
+    "commit gone": lambda ref, oid, _git: loose(ref, oid).unlink(),
     "empty object": write_object(b""),
     "object of garbage": write_object(b"garbage"),
     "object cut short": write_object(zlib.compress(b"commit 400\0tree ")[:-3]),

@@ -128,10 +128,7 @@ def driven(world: World, thread: ThreadId, log: Path, *words: str) -> Iterator[N
 
 
 def test_thread_without_a_run_has_no_log(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    assert told(world, thread) == []
+    assert told(world, world.stepped()) == []
 
 
 def test_log_of_the_background_driver_is_kept_when_it_has_ended(world: World) -> None:

@@ -146,9 +146,7 @@ def test_events_before_last_are_not_read(world: World) -> None:
 
 def test_thread_is_shown_up_to_the_damage(world: World) -> None:
     """The contents of all steps may be more than memory holds."""
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "One."))
-    world.step(thread, says({"ok": True}, "Two."))
+    thread = world.stepped(says({"text": "x"}, "One."), says({"ok": True}, "Two."))
     name = world.snapshot(thread).get_head_node().payload["content"]["$ref"]
     snapshot = world.snapshot(thread)
     folder = get_tree(snapshot.objects, snapshot.nodes)
@@ -167,8 +165,7 @@ def test_thread_is_shown_up_to_the_damage(world: World) -> None:
 @pytest.fixture
 def both(world: World) -> tuple[ThreadId, ThreadId]:
     """Return a thread of three steps, and a fork at its first with other steps."""
-    thread = world.begun()
-    world.step(thread, says({"text": "a"}))
+    thread = world.stepped(says({"text": "a"}))
     world.step(thread, says({"ok": False, "why": ["x", "y"]}, "No.\nToo long.\n", state={"n": 1}))
     world.step(thread, says({"text": "b"}, "Shorter."))
     forked = world.fork(thread, "1")
@@ -441,9 +438,7 @@ def test_no_part_of_a_key_is_left_at_the_cut() -> None:
 
 
 def test_a_long_value_is_cut_as_its_text(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x" * 70_000, KEY: SECRET}))
-    snapshot = world.snapshot(thread)
+    snapshot = world.snapshot(world.stepped(says({"text": "x" * 70_000, KEY: SECRET})))
     step = snapshot.get_head_node()
 
     cut = excerpt_json(snapshot, step, step.payload["meta"], MASK)

@@ -127,10 +127,7 @@ def test_a_split_thread_at_work_elsewhere_is_waited_for(world: World, verb: str)
 @pytest.fixture
 def thread(world: World) -> ThreadId:
     """Return a thread of three steps."""
-    thread = world.begun()
-    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}):
-        world.step(thread, says(meta))
-    return thread
+    return world.stepped(*map(says, ({"text": "a"}, {"ok": False}, {"text": "b"})))
 
 
 def parted(world: World, one: ThreadId, other: ThreadId) -> tuple[list[str], list[str], int]:
@@ -240,7 +237,7 @@ def split_of(world: World, source: str = CHECKS) -> ThreadId:
 
 
 def fail_reviewer(turn: Turn) -> Played:
-    return fails("no luck")(turn) if turn.role == "reviewer" else replied({})
+    return fails("no luck")(turn) if turn.role == "reviewer" else replied({}, usage={"turns": 1})
 
 
 def listed(world: World, **asked: Any) -> list[tuple[str, str]]:
@@ -271,6 +268,8 @@ def test_show_has_what_each_branch_does(world: World) -> None:
     world.step(thread, fail_reviewer)
 
     document = show_thread(world.store, thread)
+    # Two steps of 1.5 s, and the reviewer's try of 0.5 s.
+    assert (document["usage"], document["executionTime"]) == ({"turns": 1}, 3500)
     first, second = document["branches"]
     assert (first["number"], first["label"], first["status"]) == (0, "reviewer", "failed")
     assert (first["error"], first["thread"]) == ("no luck", branch_of(world, thread, 0))

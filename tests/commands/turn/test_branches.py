@@ -155,8 +155,7 @@ def problem_of(world: World, thread: ThreadId) -> UwfError | None:
 
 def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: World) -> None:
     world.put(INNER)
-    thread = world.begun(GRAPH)
-    world.step(thread)
+    thread = world.stepped(source=GRAPH)
     (inner,) = branches(world, thread)
     assert problem_of(world, thread) is None
 
@@ -174,8 +173,7 @@ def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: W
 def test_branches_that_say_too_much_together_are_joined_and_a_patch_lets_the_thread_go_on(
     world: World,
 ) -> None:
-    thread = world.begun(PAIR)
-    world.step(thread)
+    thread = world.stepped(source=PAIR)
     much = "x" * (MAX_STATE_BYTES // 4)
     for branch in branches(world, thread):
         world.step(branch, script(one={"a": much}, two={"b": much}))

@@ -183,8 +183,7 @@ def spent(world: World, thread: ThreadId) -> Spending:
 
 
 def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
-    thread = world.begun(FLOW)
-    world.step(thread, says({}, usage={"inputTokens": 10}))
+    thread = world.stepped(says({}, usage={"inputTokens": 10}), source=FLOW)
     for _ in range(3):
         world.step(thread, fails(kind="lost"))
     one, inner = branches(world, thread)
@@ -201,8 +200,6 @@ def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
 
 
 # How often an agent that failed is tried again, and how soon.
-
-PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"
 
 
 def try_in_vain(world: World, thread: ThreadId, *, kind: str = "exited") -> str:
@@ -229,7 +226,7 @@ def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, trie
 
 
 def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
-    world.put(PATIENT)
+    world.put(DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n")
     thread = world.begin(StartRequest("demo", "x", default_agent="nobody"))
     for _ in range(3):
         try_in_vain(world, thread)

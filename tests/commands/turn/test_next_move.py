@@ -18,6 +18,7 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.flow import find_turn_place
 from uwf_git.commands.turn.next_move import (
     Advice,
@@ -33,6 +34,14 @@ from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.threads.history import get_role, get_workflow
 
 STUCK = DEMO.replace("to: checker}", "to: checker, condition: meta.text = 'x'}")
+UNFILLED = """\
+name: demo
+root: {type: agent, agentId: one, input: "${state.plan.text}"}
+"""
+OUTER = """\
+name: outer
+root: {type: workflow, use: demo}
+"""
 
 
 def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:
@@ -68,14 +77,48 @@ def test_branch_that_waits_for_a_limit_is_resumed_and_its_thread_driven(world: W
 
 
 def test_problem_of_the_next_move_is_told_with_its_own_hint(world: World) -> None:
-    thread = world.begun(STUCK)
-    world.step(thread)
-    snapshot = world.snapshot(thread)
+    snapshot = world.snapshot(world.stepped(source=STUCK))
     move = find_next_move(snapshot)
     assert move.problem is not None
 
     told = f"no transition from writer holds; {move.problem.hint}"
     assert advise(world.store, snapshot, move) == Advice(told)
+
+
+@pytest.mark.parametrize("inner", [STUCK, UNFILLED])
+def test_branch_that_is_stuck_is_corrected_in_a_fork_of_its_thread(
+    world: World, inner: str
+) -> None:
+    world.put(inner)
+    split = split_checks(world, OUTER)
+    (branch,) = split.children
+    with suppress(Refused):
+        world.step(branch)
+    problem = find_next_move(world.snapshot(branch)).problem
+    assert problem is not None
+    hint = str(problem.hint)
+
+    assert "--workflow FILE" in hint
+    assert f"amend {branch}" not in hint
+    assert (f"`uwf thread poke {branch}`" in hint) == (inner == STUCK)
+    assert f"`uwf thread fork {split.thread}`" in hint
+    assert hint.index("put the corrected workflow") < hint.index("`uwf thread amend FORK")
+    world.put(DEMO)
+    corrected = world.put(OUTER).workflow
+    assert world.amend(world.fork(split.thread), workflow=corrected).workflow == corrected
+
+
+def test_fork_of_a_branch_that_has_branches_is_not_advised(world: World) -> None:
+    world.put(UNFILLED)
+    world.put(OUTER)
+    split = split_checks(world, OUTER.replace("outer", "whole").replace("demo", "outer"))
+    (branch,) = split.children
+    world.step(branch)
+    (stuck,) = list_leaves(world.store, split.tip)
+    problem = find_next_move(world.snapshot(stuck)).problem
+
+    assert problem is not None
+    assert "`uwf thread fork OUTERMOST`" in str(problem.hint)
 
 
 def test_way_to_no_role_of_a_workflow_that_was_put_by_hand_is_a_problem(world: World) -> None:
@@ -93,8 +136,7 @@ def test_way_to_no_role_of_a_workflow_that_was_put_by_hand_is_a_problem(world: W
 
 
 def test_limit_that_is_reached_is_told_with_the_command_that_raises_it(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.amend(thread, limits={"maxSteps": 1})
 
     assert advised(world, thread) == ("uwf thread amend --max-steps N", False)
@@ -105,8 +147,7 @@ def test_limit_that_is_reached_is_told_with_the_command_that_raises_it(world: Wo
 
 @pytest.mark.parametrize("agent", ["human", "other"])
 def test_limit_is_told_before_an_answer_or_a_try_that_it_refuses(agent: str, world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.amend(thread, f"checker={agent}")
     with suppress(TurnFailed):
         world.step(thread, fails())
@@ -198,10 +239,7 @@ moderator:
 
 def after_steps(world: World, condition: str, *metas: object) -> str:
     """Return whose turn it is once the worker has handed in *metas*."""
-    thread = world.begun(ROUNDS % condition)
-    for meta in metas:
-        world.step(thread, says(meta))
-    snapshot = world.snapshot(thread)
+    snapshot = world.snapshot(world.stepped(*map(says, metas), source=ROUNDS % condition))
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     return decide_next(snapshot, snapshot.get_present(), workflow).role
 
@@ -298,8 +336,7 @@ def node_names(content: bytes) -> bytes:
 
 
 def test_damaged_head_is_not_stepped_over(world: World) -> None:
-    thread = world.begun(ROUNDS % "meta.n < 9")
-    world.step(thread, says({"n": 1}))
+    thread = world.stepped(says({"n": 1}), source=ROUNDS % "meta.n < 9")
     damage(world, thread, step=1)
     world.reopen()
 
@@ -357,9 +394,7 @@ def test_plain_conditions_of_a_shipped_workflow_need_neither_jsonata_nor_a_fork(
     "condition", ['$error("no")', "$substring(1, 2, 3, 4)", "($f := function($x){$f($x)}; $f(1))"]
 )
 def test_condition_that_fails_is_an_error_and_never_false(condition: str, world: World) -> None:
-    thread = world.begun(ROUNDS % condition)
-    for _ in range(3):
-        world.step(thread, says({}))
+    thread = world.stepped(says({}), source=ROUNDS % condition, times=3)
 
     with pytest.raises(Refused):
         world.step(thread, says({}))

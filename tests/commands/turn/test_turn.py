@@ -305,8 +305,7 @@ def test_usage_below_zero_is_refused_and_told_to_the_next_try(world: World) -> N
 
 
 def test_usage_of_a_failed_try_does_not_lower_what_was_spent(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, usage={"costUsd": 3}))
+    thread = world.stepped(says({"text": "x"}, usage={"costUsd": 3}))
 
     world.fail(thread, fails(left=StepFiles(usage={"costUsd": -3})))
 

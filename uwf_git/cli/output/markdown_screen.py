@@ -22,16 +22,10 @@ from uwf_git.model.text import visible_block, visible_line
 _WIDEST = 100
 _THEME = Theme(
     {
-        "markdown.code": "cyan",
-        "markdown.code_block": "cyan",
-        "markdown.block_quote": "none",
-        "markdown.h1": "bold",
+        **dict.fromkeys(("markdown.code", "markdown.code_block", "markdown.item.bullet"), "cyan"),
+        **{f"markdown.h{level}": "bold" for level in range(1, 7)},
         "markdown.h2": "bold cyan",
-        "markdown.h3": "bold",
-        "markdown.h4": "bold",
-        "markdown.h5": "bold",
-        "markdown.h6": "bold",
-        "markdown.item.bullet": "cyan",
+        "markdown.block_quote": "none",
         "markdown.table.border": "dim",
         "markdown.table.header": "bold",
     }

@@ -24,11 +24,10 @@ def paged(session: Session, store: Store) -> Iterator[Session]:
 
     A person who leaves the pager early has read enough: the block ends, without an error.
     """
-    if not session.is_screen:
-        yield session
-        return
-    # Not what the store's own config says: an agent may have written it.
-    command = choose_pager(session.environ, store.user_config.get("core.pager"))
+    command = None
+    if session.is_screen:
+        # Not what the store's own config says: an agent may have written it.
+        command = choose_pager(session.environ, store.user_config.get("core.pager"))
     if command is None:
         yield session
         return

@@ -20,6 +20,7 @@ from uwf_git.cli.session import (
     write_stderr,
     write_stdout,
 )
+from uwf_git.model.limits import write_usd
 from uwf_git.model.text import UNITS_S, one_line, render_time, visible_block, visible_line
 from uwf_git.model.yaml_render import render_yaml
 
@@ -367,7 +368,7 @@ def describe_usage(usage: Mapping[str, Any], *, short: bool = False) -> list[str
     parts = [", ".join(told)] if told else []
     cost = usage.get("costUsd")
     if _is_number(cost):
-        parts.append(f"{cost:.2f} USD" if short else f"{cost:.4f} USD")
+        parts.append(f"{write_usd(cost, 2 if short else 4)} USD")
     return parts
 
 
@@ -385,8 +386,6 @@ def _round(number: int) -> str:
 
 # Width of text on a terminal, in columns: the only use of wcwidth.
 
-_ELLIPSIS = "…"
-
 
 def display_width(text: str) -> int:
     """Count the columns that *text* takes; it must hold no control characters."""
@@ -395,9 +394,12 @@ def display_width(text: str) -> int:
     return _wide()[0](text)
 
 
-def shorten(text: str, width: int, *, end: str = _ELLIPSIS) -> str:
-    """Cut *text* to at most *width* columns, between characters, with *end* at the cut."""
-    if display_width(text) <= width:
+def shorten(text: str, width: int | None, *, end: str = "…") -> str:
+    """Cut *text* to at most *width* columns, between characters, with *end* at the cut.
+
+    None cuts nothing.
+    """
+    if width is None or display_width(text) <= width:
         return text
     room = width - 1
     shown: list[str] = []
@@ -508,13 +510,11 @@ def render_columns(
     """
     width = None if wide else screen.width
     table = [{column.key: _cell(row.get(column.key), screen) for column in columns} for row in rows]
-    shown = list(columns)
-    if width is not None:
-        shown = [
-            column
-            for column in columns
-            if not column.rank or any(row[column.key].text for row in table)
-        ]
+    shown = [
+        column
+        for column in columns
+        if width is None or not column.rank or any(row[column.key].text for row in table)
+    ]
     widths = {
         column.key: max(
             display_width(column.title),

@@ -1,7 +1,6 @@
 """`uwf thread show`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -26,11 +25,9 @@ from uwf_git.commands.inspect.show import (
     find_stop,
     view_thread,
 )
-from uwf_git.commands.turn.flow import add_branches
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_folds import count_attempts, describe_files
-from uwf_git.model.limits import render_limit
+from uwf_git.model.limits import tell_limit
 from uwf_git.model.text import cut, render_duration, render_time, visible_block
 from uwf_git.store.threads.naming import read_short_ids
 
@@ -57,7 +54,8 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
 
     Also prints the newest step; with --full, every step, oldest first. For a thread that waits for
     a person it shows the question; for one that is running, the agent and its process; for one that
-    has split, its branches and what holds them up.
+    has split, its branches and what holds them up. Its `usage` and `executionTime` include those of
+    its branches.
     """
     store = session.open_store()
     shown = view_thread(store, thread, full=full)
@@ -70,11 +68,7 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         status = document.get("branchStatus", document["status"])
         branches = [row["thread"] for _, row in _walk(document)]
-        # What a branch that cannot be read has spent is not known.
-        with suppress(StoreDamaged):
-            spent = add_branches(store, shown.snapshot, shown.snapshot.get_present())
-            document |= {"usage": spent.usage, "executionTime": spent.execution_ms}
-            document["allSteps"] = spent.depth
+        document["allSteps"] = shown.spent.depth
         shorten = read_short_ids(store, branches).shorten if session.is_screen else str
         return _paint(_text(document, screen, stop.advice.text, shorten, failed), status, screen)
 
@@ -348,8 +342,8 @@ def describe_limits(document: dict[str, Any]) -> str | None:
     """List the limits and how much of each is used, with the branches that the thread has now."""
     used = document.get("limitsUsed", {})
     told = [
-        f"{name} {f'{render_limit(name, used[name])} of ' if name in used else ''}"
-        f"{render_limit(name, limit)}"
+        f"{name} {f'{tell_limit(name, used[name])} of ' if name in used else ''}"
+        f"{tell_limit(name, limit)}"
         for name, limit in document["limits"].items()
     ]
     return ", ".join(told) or None

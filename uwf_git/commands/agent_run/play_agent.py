@@ -54,6 +54,7 @@ from uwf_git.commands.agent_run.run_checks import (
     mask_played,
     mask_run,
     masked_listener,
+    private_mode,
     read_secrets,
     require_programs,
     run_checks,
@@ -61,6 +62,7 @@ from uwf_git.commands.agent_run.run_checks import (
     write_fingerprints,
 )
 from uwf_git.commands.agent_run.runs import (
+    ReportedUsage,
     describe_turn,
     find_player,
     is_finished,
@@ -84,6 +86,7 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict
 from uwf_git.model.text import HINT_PREFIX, find_error_line, first_line
+from uwf_git.model.thread import drop_unfit, find_unfit
 from uwf_git.store.store import watch_config
 from uwf_git.store.threads.history import get_schema
 from uwf_git.store.threads.local_files import RunDir
@@ -213,9 +216,6 @@ def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
         # Ctrl-C came while it was being ended.
         return _leave_in_run(run)
     reply = read_reply(report, run.stdout, turn.agent.payload.get("protocol", "positional"))
-    # An agent of the kit tells what it has spent as a failed agent does.
-    spent = reply.usage or read_step_dir(turn.run_dir.step_dir).usage
-    reply = reply._replace(usage=dict(spent) if spent else None)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
 
 
@@ -337,17 +337,33 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     played = _read_run(run, turn, secrets)
     left = read_step_dir(turn.run_dir.step_dir)
     played = played._replace(
-        left=left._replace(usage=left.usage or played.left.usage),
+        left=left._replace(usage=played.left.usage or left.usage),
         env=_read_env(turn),
         left_running=run.left_running,
     )
-    return mask_played(_explain(turn, run, played), secrets)
+    return _find_usage(turn, mask_played(_explain(turn, run, played), secrets))
+
+
+def _find_usage(turn: Turn, played: Played) -> Played:
+    """Return *played* with the usage of its answer, else of its `failure.json`, else of its trace.
+
+    What does not count is put into the error of a failed turn.
+    """
+    reply, left, error = played.reply, played.left, played.error
+    unfit, usage = find_unfit(left.usage or {}), drop_unfit(left.usage)
+    if error is not None and unfit is not None:
+        error = {**error, "message": f"{error['message']}; in its usage {unfit}"}
+    if not (usage or (reply and drop_unfit(reply.usage))):
+        usage = ReportedUsage(turn.run_dir.step_dir).read(is_over=True)
+    if reply is not None and not reply.usage:
+        reply = reply._replace(usage=usage or None)
+    return played._replace(reply=reply, left=left._replace(usage=usage or None), error=error)
 
 
 def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
     """Write what recording the run needs of the environment: another engine may record it."""
     keys = find_key_names(turn)
-    write_fingerprints(turn.run_dir, find_secrets(environment, keys))
+    write_fingerprints(turn.run_dir, find_secrets(environment, keys), mode=private_mode(turn))
     if turn.keep.env:
         turn.run_dir.write("env", json.dumps(record_env(environment, turn.keep.env, keys)))
 

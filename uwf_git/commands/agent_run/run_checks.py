@@ -43,8 +43,9 @@ from uwf_git.engine.masking import (
 )
 from uwf_git.errors import AgentFailed
 from uwf_git.model.limits import find_time_left_s
-from uwf_git.model.text import CHECK, find_error_line, write_section
+from uwf_git.model.text import CHECK, find_error_line, plain_key, write_section
 from uwf_git.store.durable import replace_file
+from uwf_git.store.git.config import is_shared
 from uwf_git.store.threads.local_files import RunDir
 from uwf_git.surroundings import find_above, without_local_variables
 
@@ -53,8 +54,8 @@ from uwf_git.surroundings import find_above, without_local_variables
 # An engine that takes up another engine's run may not have that environment: it finds the secrets
 # by the fingerprints that lie beside the run.
 
-# As in `uwf-llm --key-env NAME`.
-_KEY_OPTION = re.compile(r"--key-env[= ](\w+)")
+# As in `uwf-llm --key-env NAME` and `env UWF_LLM_KEY_ENV=NAME uwf-llm`, quoted or not.
+_KEY_OPTION = re.compile(r"(?i)key[-_]?env['\"\\=\s]+(\w+)")
 
 # Fewer characters of a secret are the end of many texts, and tell nothing.
 _TELLING = 4
@@ -75,8 +76,9 @@ class Secrets(NamedTuple):
 def find_key_names(turn: Turn) -> frozenset[str]:
     """Return the variables that adapters read keys from by a setting (``keyEnv``), of any name."""
     settings = turn.store.config.values.items()
-    named = (values for name, values in settings if name.replace("-", "").endswith(".keyenv"))
-    typed = (value for name, value in agent_environ(turn).items() if name.endswith("_KEY_ENV"))
+    named = (values for name, values in settings if plain_key(name).endswith(".keyenv"))
+    environ = agent_environ(turn).items()
+    typed = (value.strip() for name, value in environ if plain_key(name).endswith("keyenv"))
     return frozenset(chain(*named, typed, _KEY_OPTION.findall(turn.agent.payload["command"])))
 
 
@@ -84,9 +86,10 @@ def find_turn_secrets(turn: Turn) -> tuple[str, ...]:
     return find_secrets(agent_environ(turn), find_key_names(turn))
 
 
-def write_fingerprints(run: RunDir, secrets: Sequence[str]) -> None:
+def write_fingerprints(run: RunDir, secrets: Sequence[str], *, mode: int = 0o600) -> None:
     if secrets:
-        run.write("prints", format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
+        prints = take_fingerprints(secrets, os.urandom(SALT_BYTES))
+        run.write("prints", format_fingerprints(prints), mode=mode & 0o666)
 
 
 def read_secrets(run: RunDir, known: tuple[str, ...]) -> Secrets:
@@ -207,8 +210,7 @@ def agent_environ(turn: Turn) -> dict[str, str]:
 
 def turn_environment(turn: Turn, environ: Mapping[str, str]) -> dict[str, str]:
     """Return *environ* with what it says of the turn; make the step directory."""
-    step_dir = turn.run_dir.step_dir
-    os.makedirs(step_dir, exist_ok=True)
+    step_dir = _make_step_dir(turn)
     return {
         **environ,
         "UWF_REPO": turn.store.path,
@@ -220,6 +222,17 @@ def turn_environment(turn: Turn, environ: Mapping[str, str]) -> dict[str, str]:
         "UWF_TRACE": os.path.join(step_dir, "trace.jsonl"),
         "UWF_STEP_DIR": step_dir,
     }
+
+
+def _make_step_dir(turn: Turn) -> str:
+    path = turn.run_dir.step_dir
+    os.makedirs(path, mode=private_mode(turn), exist_ok=True)
+    return path
+
+
+def private_mode(turn: Turn) -> int:
+    """Return the mode of what is not masked; who shares the store clears up after a kill."""
+    return 0o770 if is_shared(turn.store.config) else 0o700
 
 
 def find_timeout_s(turn: Turn, *, spent_ms: int = 0) -> float | None:
@@ -296,7 +309,7 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
     # Those that an engine which died left running.
     for check in turn.run_dir.list_checks():
         stop_run(check.path, check.alive, grace_s=DEFAULT_GRACE_S, is_held=check.is_alive)
-    os.makedirs(turn.run_dir.step_dir, exist_ok=True)
+    _make_step_dir(turn)
     document = {"role": turn.role, "meta": played.reply.meta, "content": played.reply.content}
     content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     replace_file(_reply_path(turn), content + b"\n", durable=False)
@@ -339,7 +352,7 @@ def _run_check(
     run_dir, command = check
     os.makedirs(os.path.dirname(run_dir.path), exist_ok=True)
     run_dir.begin(f"{turn.role} {turn.agent.hash} {agent_name(command)}\n")
-    write_fingerprints(run_dir, secrets.known)
+    write_fingerprints(run_dir, secrets.known, mode=private_mode(turn))
     try:
         with run_dir.hold_alive() as alive:
             kept = () if alive is None else (alive,)

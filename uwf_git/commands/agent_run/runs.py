@@ -27,7 +27,7 @@ from uwf_git.commands.turn.turn import StepFiles, Turn
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, Oid, ThreadId, is_node_hash, is_thread_id
 from uwf_git.model.text import first_line
-from uwf_git.model.thread import add_usage, drop_unfit
+from uwf_git.model.thread import AMOUNTS, add_usage, drop_unfit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot
@@ -283,6 +283,7 @@ FAILURE = "failure.json"
 
 _MOST_BYTES = 1024 * 1024
 _LONGEST_LINE = 64 * 1024
+_MOST_CHUNKS = 1024
 
 # Up to here, the lines that are left out are counted.
 _MOST_COUNTED_BYTES = 16 * _MOST_BYTES
@@ -317,26 +318,38 @@ def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
 
 
 class ReportedUsage:
-    """What an agent at work has reported so far: the ``usage`` of the turns in its trace."""
+    """What an agent has reported so far: the ``AMOUNTS`` of the turns in its trace."""
 
     def __init__(self, step_dir: str) -> None:
         self._path = os.path.join(step_dir, TRACE)
         self._offset = 0
         self._usage: dict[str, Any] = {}
 
-    def read(self) -> dict[str, Any]:
-        """Return the sum of what was reported; only what is new in the trace is read."""
+    def read(self, *, is_over: bool = False) -> dict[str, Any]:
+        """Return the sum of what was reported; only what is new in the trace is read.
+
+        A look reads up to a limit. If the run *is_over*, no more follows.
+        """
         with suppress(OSError), closing(open_left_file(self._path)) as file:
-            new = file.read(self._offset, min(file.size() - self._offset, _MOST_BYTES))
-            end = new.rfind(b"\n") + 1
-            # A line without an end is read again, unless it is too long for an event.
-            self._offset += end or len(new) // _MOST_BYTES * _MOST_BYTES
-            for line in new[:end].splitlines():
-                event = _parse_object(line) if b'"usage"' in line else None
-                usage = event.get("usage") if event and event.get("type") == "turn" else None
-                spent = drop_unfit(usage if isinstance(usage, dict) else None)
-                self._usage = add_usage(self._usage, spent)
+            size = file.size()
+            for _ in range(_MOST_CHUNKS if is_over else 1):
+                new = file.read(self._offset, min(size - self._offset, _MOST_BYTES))
+                is_last = is_over and self._offset + len(new) == size
+                end = len(new) if is_last else new.rfind(b"\n") + 1
+                # A line without an end is read again, unless it is too long for an event.
+                self._offset += end or len(new) // _MOST_BYTES * _MOST_BYTES
+                self._add(new[:end])
+                if is_last:
+                    break
         return self._usage
+
+    def _add(self, lines: bytes) -> None:
+        for line in lines.splitlines():
+            event = _parse_object(line) if b'"usage"' in line else None
+            usage = event.get("usage") if event and event.get("type") == "turn" else None
+            known = usage if isinstance(usage, dict) else {}
+            spent = drop_unfit({name: known.get(name) for name in AMOUNTS})
+            self._usage = add_usage(self._usage, spent)
 
 
 def _read_prompt(path: str) -> str:

@@ -1,7 +1,7 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
 from threading import Lock
@@ -285,7 +285,7 @@ def build_context(
         "role": _view_role(snapshot, workflow, role)
         | _view_output_file(store, snapshot, present, place, asked),
         "start": _view_start(snapshot),
-        "steps": _view_steps(store, snapshot),
+        "steps": _view_steps(store, snapshot, role, present.attempts),
         "head": snapshot.record.node,
         "depth": snapshot.record.depth,
         "visit": count_own(snapshot, present).get(role, 0) + 1,
@@ -299,28 +299,40 @@ def build_context(
     }
 
 
-def _view_steps(store: Store, snapshot: Snapshot) -> LazyList[dict[str, Any]]:
+def _view_steps(
+    store: Store, snapshot: Snapshot, role: str, tries: int
+) -> LazyList[dict[str, Any]]:
     """Return the steps; ``session`` only where the conversation is the thread's as it is now.
 
-    Those of the thread that split or was forked go on there, and those from before a poke hold the
-    turn that was taken back.
+    Those of the thread that split or was forked go on there, those from before a poke hold the
+    turn that was taken back, and what a failed try of *role* spent in one is in no step; *tries*
+    have failed of the turn that is under way.
     """
     history = walk_history(store, snapshot.commit.oid)
     since = takewhile(lambda each: each.record.event != "poke", history)
-    newer = (each.record.node for each in since if each.record.event in STEPS)
-    own: set[NodeHash] = set()
+    newer = _walk_own(since, role, tries)
+    own: dict[NodeHash, bool] = {}
     lock = Lock()
 
     def view(step: dict[str, Any]) -> dict[str, Any]:
         if "session" in step:
             with lock:
-                while step["hash"] not in own and (node := next(newer, None)):
-                    own.add(node)
-            if step["hash"] not in own:
+                while step["hash"] not in own and (found := next(newer, None)):
+                    own.update([found])
+            if not own.get(step["hash"]):
                 del step["session"]
         return step
 
     return view_steps(snapshot, count_steps_before(store, snapshot)).mapped(view)
+
+
+def _walk_own(since: Iterable[Snapshot], role: str, tries: int) -> Iterator[tuple[NodeHash, bool]]:
+    """Yield each step, and False for those of *role* before a try that failed before *tries*."""
+    for each in since:
+        event, by = each.record.event, each.record.role
+        if event in STEPS:
+            yield each.record.node, tries >= 0 or by != role
+        tries -= (event, by) == ("attempt", role)
 
 
 def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | None:

@@ -12,13 +12,14 @@ from uwf_git.commands.inspect.show import (
     Moment,
     ShownThread,
     read_moment,
+    read_spent,
     show_thread,
     view_files,
     view_steps,
     view_thread,
 )
 from uwf_git.commands.split import Container, find_container, label_branch, read_entry
-from uwf_git.commands.turn.flow import add_branches, count_own
+from uwf_git.commands.turn.flow import count_own
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan
@@ -27,7 +28,7 @@ from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_folds import count_steps
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
-from uwf_git.model.limits import render_limit
+from uwf_git.model.limits import tell_limit
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.text import first_line
 from uwf_git.model.thread import ENDED, Split
@@ -212,7 +213,7 @@ def picture_thread(store: Store, text: str) -> plan.Subject:
     document, snapshot = shown.document, shown.snapshot
     status = document["status"]
     urgent = view_urgent(status, count_branches(store, snapshot)).get("branchStatus", status)
-    steps = count_steps(add_branches(store, snapshot, snapshot.get_present()).depth)
+    steps = count_steps(read_spent(store, snapshot, snapshot.get_present()).depth)
     headline = f"thread {document['thread']}, {urgent}, {steps}"
     workflow = get_workflow(snapshot, snapshot.get_present().workflow)
 
@@ -409,4 +410,4 @@ def view_present(store: Store, thread: ThreadId, mask: story.Mask) -> dict[str, 
     if isinstance(asked, dict):
         present["question"] = {name: asked[name] for name in _ASKED if name in asked}
     limits = shown["limits"].items()
-    return {**present, "limits": {name: render_limit(name, limit) for name, limit in limits}}
+    return {**present, "limits": {name: tell_limit(name, limit) for name, limit in limits}}

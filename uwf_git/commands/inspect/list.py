@@ -1,5 +1,6 @@
 """`uwf thread list`: the threads of a store, newest first, and where each stands."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -26,8 +27,10 @@ from uwf_git.surroundings import Lazy
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow import find as workflows
+    from uwf_git.store import workflows as registry
 else:
-    workflows = Lazy("uwf_git.commands.workflow.find")  # few lists look for a workflow
+    # Few lists look for a workflow.
+    workflows, registry = Lazy("uwf_git.commands.workflow.find"), Lazy("uwf_git.store.workflows")
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.
 #
@@ -308,7 +311,9 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     end = None if request.limit is None else request.offset + request.limit
     found = list(islice(wanted, request.offset, end))
     if not found and request.workflow is not None:
-        check_workflow_known(store, request.workflow, request.cwd)
+        meant = resolve_asked(store, request.workflow, request.cwd)
+        if meant != request.workflow:
+            return list_thread_rows(store, request._replace(workflow=meant))
     return found
 
 
@@ -324,14 +329,20 @@ def list_lately_ended(store: Store, request: ListRequest) -> list[dict[str, Any]
     return list(islice(wanted, request.limit))
 
 
-def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
-    """Refuse a name or hash that no workflow has: of the store, its threads, or the project."""
+def resolve_asked(store: Store, text: str, cwd: str | None) -> str:
+    """Return the name or hash that *text* means, as threads have it.
+
+    Refuse one that no workflow has: of the store, its threads, or the project.
+    """
+    name = unicodedata.normalize("NFC", text)
     rows = (view_thread_row(store, None, thread) for thread in _walk_refs(store, archived=True))
-    if any(row is not None and _is_of(row, text) for row in rows):
-        return
+    if name in registry.list_names(store) or any(row and _is_of(row, name) for row in rows):
+        return name
     # One that was removed, or cannot be read, is known.
     with suppress(workflows.WorkflowRemoved, workflows.BadLocalWorkflow, StoreDamaged):
-        workflows.find_workflow(store, text, cwd=cwd)
+        found = workflows.find_workflow(store, text, cwd=cwd).workflow
+        return name if found.name == name else found.hash
+    return name
 
 
 def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:

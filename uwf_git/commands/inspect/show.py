@@ -12,6 +12,7 @@ from uwf_git.commands.split import find_node, name_work
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import (
     FlowPlace,
+    add_branches,
     count_own,
     fill_template,
     find_turn_place,
@@ -205,6 +206,8 @@ class ShownThread(NamedTuple):
     document: dict[str, Any]
     snapshot: Snapshot
     move: NextMove
+    spent: ThreadState
+    """Its state, with what its branches spent; ``depth`` counts their steps as well."""
 
 
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
@@ -218,7 +221,7 @@ def view_thread(
 
     It has the newest attempt with its output if attempts have failed since that step, and the
     question if it waits for a person. *full* adds every step, oldest first; without *with_family*
-    nothing is said of its branches and of what holds it up.
+    nothing is said of its branches, what they spent, and what holds it up.
     """
     moment = read_moment(store, resolve_head(store, text))
     return view_moment(store, moment, full=full, with_family=with_family)
@@ -247,6 +250,7 @@ def view_moment(
     at = move.at or (present.trying if present.tried is None else present.tried.at)
     place = find_turn_place(snapshot, at)
     tried = view_try(store, place, present)
+    spent = read_spent(store, snapshot, present) if with_family else present
     document: dict[str, Any] = {
         "thread": thread,
         "workflow": record.workflow,
@@ -267,8 +271,8 @@ def view_moment(
         "failures": present.failures,
         "visits": dict(present.visits),
         "state": dict(present.state),
-        "usage": dict(present.usage),
-        "executionTime": present.execution_ms,
+        "usage": dict(spent.usage),
+        "executionTime": spent.execution_ms,
         "limits": dict(present.limits),
         **_view_used(store, snapshot, present),
         **({} if tried is None else {"try": tried}),
@@ -285,7 +289,14 @@ def view_moment(
         document |= _view_family(store, snapshot, present, move)
     document |= _view_steps(store, snapshot, newest, document.get("branches", []), full=full)
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
-    return ShownThread(document, snapshot, move)
+    return ShownThread(document, snapshot, move, spent)
+
+
+def read_spent(store: Store, snapshot: Snapshot, present: ThreadState) -> ThreadState:
+    """Return what ``add_branches`` does; *present* itself if a branch cannot be read."""
+    with suppress(StoreDamaged):
+        return add_branches(store, snapshot, present)
+    return present
 
 
 def _view_steps(

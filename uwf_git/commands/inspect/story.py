@@ -15,7 +15,7 @@ from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, TEXT, find_reference
 from uwf_git.model.event_rules import STEPS, signal_of
-from uwf_git.model.limits import count_tokens, find_cost, render_limit
+from uwf_git.model.limits import count_tokens, find_cost, tell_limit
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Split
@@ -292,6 +292,8 @@ class StoryReader:
         if "state" in payload and not telling.is_whole:
             view["state"] = self._excerpt_json(holder, step, payload["state"])
         if snapshot.record.event == "join":
+            # The workflow of a role has been a step of that role as well.
+            view["isVisit"] = snapshot.get_present().at is None
             # Its branches have told what it counts; other meta is the result of a workflow.
             counts_only = isinstance(payload["meta"], dict) and set(payload["meta"]) == {"branches"}
             return view | ({"meta": None} if counts_only else {})
@@ -359,7 +361,7 @@ class StoryReader:
         for role, agent in signal.get("agentBinding", {}).items():
             view[f"agent of {role}"] = commands.describe(agent)
         limits = signal.get("limits", {})
-        view |= {name: render_limit(name, value) for name, value in limits.items()}
+        view |= {name: tell_limit(name, value) for name, value in limits.items()}
         return self._excerpt_json(holder, node, view)
 
     def _compare(self, before: _Visit, visit: _Visit) -> dict[str, Any]:
@@ -460,13 +462,19 @@ def _ends_attempts(snapshot: Snapshot) -> bool:
 
 
 def _pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
-    """Yield each split of *story* (newest first) with the commits at which its branches ended."""
-    ended: tuple[Oid, ...] = ()
+    """Yield each split of *story* (newest first) with the commits at which its branches ended.
+
+    The branches of a split that a fork has left are another thread's.
+    """
+    ended: tuple[Oid, ...] | None = ()
     for snapshot in story:
         if snapshot.record.event == "join":
             ended = snapshot.commit.parents[1:]
+        elif snapshot.record.event == "fork":
+            ended = None
         elif snapshot.record.event == "split":
-            yield snapshot.commit.oid, ended
+            if ended is not None:
+                yield snapshot.commit.oid, ended
             ended = ()
 
 
@@ -517,11 +525,11 @@ def walk_entries(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def add_up(entries: list[Entry]) -> dict[str, Any]:
-    """Return what *entries* took, with branches; joins count nothing, as their branches count."""
+    """Return what *entries* took, with branches; joins spend nothing, as their branches do."""
     steps = taken_back = attempts = duration_ms = tokens = 0
     costs = []
     for entry in walk_entries(entries):
-        steps += entry["event"] in _PLAYED
+        steps += entry["event"] in _PLAYED or entry.get("isVisit", False)
         taken_back += entry.get("takenBack", False)
         attempts += entry["event"] == "attempt"
         duration_ms += entry.get("durationMs") or 0

@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -234,17 +234,9 @@ _OPEN = "open the address that `uwf ui` printed"
 OTHER_HOST = Refusal(
     421, "foreign-host", "this is the page of `uwf ui`, and has another address", _OPEN
 )
-_OTHER_ORIGIN = Refusal(403, "foreign-origin", "the request comes from another page", _OPEN)
-_NO_TOKEN = Refusal(
-    401,
-    "no-token",
-    "the token is missing, or of an earlier start of the server",
-    f"{_OPEN}, or start it again",
-)
 TOO_LARGE = Refusal(
     413, "too-large", f"the body is over {MOST_BODY_BYTES} bytes", "put it into a file, and name it"
 )
-NOT_JSON = Refusal(415, "not-json", "the body of a POST is application/json")
 
 
 def check_head(head: RequestHead, token: str, *, is_open: bool) -> Refusal | None:
@@ -253,9 +245,10 @@ def check_head(head: RequestHead, token: str, *, is_open: bool) -> Refusal | Non
     if len(hosts) != 1 or _HOST.fullmatch(hosts[0]) is None:
         return OTHER_HOST
     if not _is_own_page(head, hosts[0]):
-        return _OTHER_ORIGIN
+        return Refusal(403, "foreign-origin", "the request comes from another page", _OPEN)
     if not is_open and not _has_token(head.values(b"authorization"), token):
-        return _NO_TOKEN
+        problem = "the token is missing, or of an earlier start of the server"
+        return Refusal(401, "no-token", problem, f"{_OPEN}, or start it again")
     return _check_body(head) if head.method == "POST" else None
 
 
@@ -276,17 +269,16 @@ def _opens_page(head: RequestHead) -> bool:
     return is_get and head.path == "/" and mode == ["navigate"] and kind == ["document"]
 
 
-def _has_token(given: Iterable[str], token: str) -> bool:
-    words = [*given]
-    if len(words) != 1 or not words[0].lower().startswith(_BEARER):
+def _has_token(given: Sequence[str], token: str) -> bool:
+    if len(given) != 1 or not given[0].lower().startswith(_BEARER):
         return False
-    return hmac.compare_digest(words[0][len(_BEARER) :].strip().encode(), token.encode())
+    return hmac.compare_digest(given[0][len(_BEARER) :].strip().encode(), token.encode())
 
 
 def _check_body(head: RequestHead) -> Refusal | None:
     kinds = head.values(b"content-type")
     if len(kinds) != 1 or _JSON.fullmatch(kinds[0].strip()) is None:
-        return NOT_JSON
+        return Refusal(415, "not-json", "the body of a POST is application/json")
     return None if all(map(_is_small, head.values(b"content-length"))) else TOO_LARGE
 
 

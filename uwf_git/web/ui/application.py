@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -243,11 +243,7 @@ class Application:
         answer = route.answer(self._site, asked)
         if isinstance(answer, Picture):
             return Response(answer.svg.encode(errors="replace"), media_type="image/svg+xml")
-        if isinstance(answer, Created):
-            return self._write(answer.document, 201)
-        return self._write(answer, 200)
-
-    def _write(self, document: dict[str, Any], status: int) -> Response:
+        document, status = (answer.document, 201) if isinstance(answer, Created) else (answer, 200)
         return Response(write_json(document, self._site.mask), status, media_type=_JSON)
 
     def _tell(self, error: Exception) -> Response:
@@ -360,8 +356,6 @@ class _Guarded:
 # has it.
 
 _HOST = "127.0.0.1"
-_TOKEN_BYTES = 32
-_MOST_HEAD_BYTES = 32 * 1024
 _HEAD_S = 5.0
 
 
@@ -388,7 +382,7 @@ class Listening(NamedTuple):
 
 def serve(request: ServeRequest, on_listening: Callable[[Listening], None]) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP; *on_listening* is called when it listens."""
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    token = secrets.token_urlsafe(32)
     with _listen(request.port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{_HOST}:{port}/#{token}"
@@ -428,10 +422,11 @@ async def _run(
         log_config=None,
         access_log=False,
         server_header=False,
-        h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
+        h11_max_incomplete_event_size=32 * 1024,
         timeout_graceful_shutdown=1,
     )
-    server = _Server(config)
+    server = Server(config)
+    server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # the loop has the handlers
     loop = asyncio.get_running_loop()
     ending: list[asyncio.Task[None]] = []
 
@@ -460,11 +455,6 @@ def _build_site(request: ServeRequest) -> tuple[Site, Changes]:
     overview, stories = Overview(open_own(), environ), Stories(mask)
     site = Site(place, request.new_thread_id, mask, overview, stories, logs, lambda: changes.at)
     return site, changes
-
-
-class _Server(Server):
-    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]  # the loop has the handlers
-        return nullcontext()
 
 
 class _Protocol(H11Protocol):

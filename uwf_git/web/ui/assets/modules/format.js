@@ -69,7 +69,11 @@ export const count = (number) => new Intl.NumberFormat("en").format(number);
 export function cost(dollars) {
   if (!Number.isFinite(dollars)) return "";
   const digits = dollars >= 0.1 || dollars === 0 ? 2 : 4;
-  return `${dollars.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })} USD`;
+  const shown =
+    dollars > 0 && dollars < 0.01
+      ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 }
+      : { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${dollars.toLocaleString("en", shown)} USD`;
 }
 
 /** Return "1 step", "2 steps". */
