@@ -133,7 +133,7 @@ def push_command(
         note(f"{pushed.remote.name}: {each}")
     if pushed.gap is not None:
         note(f"note: {pushed.gap.message}; {pushed.gap.hint}")
-    _raise(pushed.failure())
+    raise_failure(pushed.failure())
 
 
 def confirm_first_push(
@@ -210,7 +210,8 @@ def _with_unchanged(lines: list[str], count: int) -> str:
     return "\n".join([*lines, f"{count} unchanged"] if count or not lines else lines)
 
 
-def _raise(failure: UwfError | None) -> None:
+def raise_failure(failure: UwfError | None) -> None:
+    """Raise what a push or a fetch has not done, after its result was printed."""
     if failure is not None:
         raise failure
 
@@ -230,6 +231,9 @@ def fetch_document(fetched: Fetched) -> dict[str, Any]:
                 "ref": each.ref,
                 "local": each.local,
                 "remote": each.tracked,
+                "problem": each.finding.message
+                if each.finding
+                else f"here {each.local}, there {each.tracked}",
                 "hint": divergence_hint(each),
             }
             for each in fetched.of("diverged")
@@ -256,10 +260,10 @@ def fetch_text(document: dict[str, Any]) -> str:
     """Format that document for people: one line for each thing that changed or failed."""
     lines = [f"{event:<9} {ref}" for event in _EVENTS for ref in document[event]]
     lines += [
-        f"diverged  {row['ref']}: here {row['local']}, there {row['remote']}"
-        for row in document["diverged"]
+        f"{event:<9} {row['ref']}: {row['problem']}"
+        for event in ("diverged", "refused")
+        for row in document[event]
     ]
-    lines += [f"refused   {row['ref']}: {row['problem']}" for row in document["refused"]]
     lines += [f"busy      {row['problem']}" for row in document["busy"]]
     lines += [f"ignored   {ref}" for ref in document["ignored"]]
     return _with_unchanged(lines, document["unchanged"])
@@ -270,7 +274,8 @@ def fetch_text(document: dict[str, Any]) -> str:
     "uwf fetch origin 01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
     exits={
         1: "there is no such remote, it cannot be reached, sends too much, or lacks a THREAD",
-        4: "a thread is busy, or both sides continued it; the others are fetched",
+        4: "a thread is busy, both sides went on, or two names differ in case only; the others "
+        "are fetched",
         5: "a ref is damaged, there or here, and was not adopted; the others are fetched",
     },
 )
@@ -288,7 +293,7 @@ def fetch_command(session: Session, remote: str | None, threads: tuple[str, ...]
     ids = [parse_thread_id(text) or resolve_thread(store, text) for text in threads]
     fetched = fetch_remote(store, without_password_prompt(session), remote, ids)
     emit(session, fetch_document(fetched), text=fetch_text)
-    _raise(fetched.failure())
+    raise_failure(fetched.failure())
 
 
 @verb(
@@ -296,6 +301,7 @@ def fetch_command(session: Session, remote: str | None, threads: tuple[str, ...]
     "uwf clone https://example.com/threads.git ~/threads.git",
     exits={
         1: "PATH exists, the remote cannot be reached or sends too much; nothing is left behind",
+        4: "two workflows have names that differ in case only; the first is cloned",
         5: "the remote has damaged refs, which were not adopted; the others are cloned",
     },
 )
@@ -311,4 +317,4 @@ def clone_command(session: Session, url: str, path: str | None) -> None:
     cloned = clone_store(without_password_prompt(session), text_argument(url, "the URL"), path)
     document = {"repo": cloned.path, **fetch_document(cloned.fetched)}
     emit(session, document, text=lambda each: f"repo      {each['repo']}\n{fetch_text(each)}")
-    _raise(cloned.fetched.failure())
+    raise_failure(cloned.fetched.failure())

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.parameters import Input, reason_option
+from uwf_git.cli.app.parameters import reason_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import (
@@ -31,19 +31,6 @@ from uwf_git.commands.workflow.history import (
 # The argument WORKFLOW, which may be a file, and the note that it means one of the project.
 
 
-def name_workflow(session: Session, workflow: str, *, workdir: str | None = None) -> str:
-    """Return the name or the hash that *workflow* means; a YAML file is registered first.
-
-    *workdir* is where its agents are to run.
-    """
-    if not is_file(workflow):
-        return workflow
-    # Reading YAML costs 70 ms of start-up, which a name does not need.
-    from uwf_git.cli.workflow_put import put_file  # noqa: PLC0415 (see above)
-
-    return put_file(session, Input(workflow), workdir=workdir).workflow
-
-
 def is_file(workflow: str) -> bool:
     """Check for a file: names have no slash, and workflow files end in .yaml."""
     if workflow == "-" or os.sep in workflow:
@@ -53,12 +40,9 @@ def is_file(workflow: str) -> bool:
 
 def note_local(name: str, file: str | None, shadows: str | None) -> None:
     """Note that the workflow *name* is *file*, and which registered one it hides."""
-    if file is None:
-        return
-    if shadows is None:
-        note(f"note: workflow {name} is the file {file}")
-    else:
-        note(f"note: workflow {name} is the file {file}, and not {shadows}, which is registered")
+    if file is not None:
+        hides = "" if shadows is None else f", and not {shadows}, which is registered"
+        note(f"note: workflow {name} is the file {file}{hides}")
 
 
 _COLUMNS = (
@@ -83,11 +67,8 @@ def list_command(session: Session, *, with_all: bool, limit: int | None, wide: b
     """
     list_rows = list_all_workflows if with_all else list_workflows
     rows = list_rows(session.open_store(create=True), cwd=session.cwd, limit=limit)
-    if not rows and session.output_format == "text":
-        note(
-            "note: there are no workflows of yours; `uwf workflow list --all` lists what uwf brings"
-        )
-    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide))
+    none = "note: there are no workflows of yours; `uwf workflow list --all` lists what uwf brings"
+    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide), none=none)
 
 
 def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:

@@ -29,7 +29,7 @@ from uwf_git.commands.workflow.build import (
 from uwf_git.commands.workflow.find import UseFound, find_used, find_workflow
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Problem, Refused
-from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow, UsedWorkflow
+from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow
 from uwf_git.model.text import one_line
 from uwf_git.model.yaml_reader import MAX_SOURCE_BYTES, BadYaml
 from uwf_git.store.store import NotAStore
@@ -149,28 +149,25 @@ def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
 
 
 def find_used_here(session: Session) -> FindUsed:
-    """Return how a file finds the workflows that it uses; the store is opened for the first."""
+    """Return how a file finds the workflows that it uses; the store is opened for the first.
+
+    Without a store they are files of the project or of uwf.
+    """
 
     @functools.cache
-    def finder() -> FindUsed | None:
-        try:
-            return find_used(session.open_store(), session.cwd)
-        except NotAStore:
-            return None
+    def finder() -> FindUsed:
+        store = None
+        with contextlib.suppress(NotAStore):
+            store = session.open_store()
+        return find_used(store, session.cwd)
 
-    def find(name: str) -> UsedWorkflow | str:
-        known = finder()
-        return f"workflow {name} is not known: no store is here" if known is None else known(name)
-
-    return find
+    return lambda name: finder()(name)  # noqa: PLW0108 (the store is opened when it is called)
 
 
 def _text(document: dict[str, Any]) -> str:
     if document["valid"]:
         included = len(document["includes"])
-        files = {0: "", 1: ", with 1 included file"}.get(
-            included, f", with {included} included files"
-        )
+        files = f", with {included} included file{'s' * (included > 1)}" if included else ""
         return f"{document['file']}: ok: workflow {document['name']}{files}"
     return "\n".join(one_line(_line(problem)) for problem in document["problems"])
 

@@ -279,7 +279,7 @@ def _find_workflow_problem(push: Push, name: str) -> str | None:
         return None
     for other in push.workflows[fold_workflow_name(given)]:
         if other != given:
-            return f"it differs from the workflow {other} in case only"
+            return f"it differs from the workflow {other} in case only (`uwf fetch` says more)"
     return None
 
 

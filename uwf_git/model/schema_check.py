@@ -7,6 +7,7 @@ ever: check foreign values under limits (agents/limited_fork.py).
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from itertools import islice
@@ -15,7 +16,7 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema_specifications import REGISTRY as _SPECIFICATIONS
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.exceptions import CannotDetermineSpecification, Unresolvable
 from referencing.jsonschema import DRAFT202012, SchemaRegistry
 from referencing.jsonschema import EMPTY_REGISTRY as _NOTHING_REMOTE
@@ -65,6 +66,9 @@ _WORDS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\b(?:None|True|False
 _IN_JSON = {"None": "null", "True": "true", "False": "false"}
 
 _MOST_PROBLEMS = 20
+_VOCABULARIES = 8
+"""So often the meta-schema finds that a schema is none."""
+
 _LONGEST_MESSAGE = 240
 
 _TOO_DEEP = Problem("", "it is nested too deeply to be checked")
@@ -74,9 +78,9 @@ def check_schema(schema: Any) -> list[Problem]:
     if not isinstance(schema, dict | bool):
         return [Problem("", "a schema is an object, true or false")]
     try:
-        errors = list(islice(_META.iter_errors(schema), _MOST_PROBLEMS))
-        found = [_name_type(error) or _problem(error) for error in errors]
-        return found or _dead_references(schema)
+        errors = islice(_META.iter_errors(schema), _VOCABULARIES * _MOST_PROBLEMS)
+        found = [*dict.fromkeys(_name_type(error) or _problem(error) for error in errors)]
+        return found[:_MOST_PROBLEMS] or _dead_references(schema)
     except RecursionError:
         return [_TOO_DEEP]
     except ValueError as error:
@@ -193,23 +197,12 @@ def _dead_references(schema: Any) -> list[Problem]:
         if isinstance(resource.contents, dict):
             for keyword in ("$ref", "$dynamicRef"):
                 reference = resource.contents.get(keyword)
-                if isinstance(reference, str) and not _resolves(resolver, reference):
+                try:
+                    if isinstance(reference, str):
+                        resolver.lookup(reference)
+                except (Unresolvable, ValueError):
                     found.append(Problem("", f"{keyword} {reference!r} leads nowhere"))
-        waiting += [(resolver, subresource) for subresource in _subresources(resource)]
+        # Of a foreign $schema below the root the references are not checked.
+        with suppress(CannotDetermineSpecification):
+            waiting += [(resolver, each) for each in resource.subresources()]
     return found
-
-
-def _resolves(resolver: Any, reference: str) -> bool:
-    try:
-        resolver.lookup(reference)
-    except (Unresolvable, ValueError):
-        return False
-    return True
-
-
-def _subresources(resource: Resource[Any]) -> list[Resource[Any]]:
-    try:
-        return list(resource.subresources())
-    except CannotDetermineSpecification:
-        # A foreign $schema below the root: its own references are not checked.
-        return []

@@ -149,4 +149,11 @@ def test_a_used_workflow_is_looked_up_if_there_is_a_store(uwf: Uwf) -> None:
 
     assert uwf.json("workflow", "validate", outer)["valid"]
     (problem,) = json.loads(uwf("workflow", "validate", outer, repo="/nowhere").out)["problems"]
-    assert problem["message"] == "workflow inner is not known: no store is here"
+    assert problem["message"] == "there is no workflow inner: no store is here"
+
+
+def test_workflows_of_the_project_and_of_uwf_are_known_without_a_store(uwf: Uwf) -> None:
+    uwf.file("type: workflow\nuse: vote\n", name=".workflows/inner.yaml")
+    outer = uwf.file("type: workflow\nuse: inner\n", name="outer.yaml")
+
+    assert uwf("workflow", "validate", outer, repo="/nowhere").status == 0

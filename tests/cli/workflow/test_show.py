@@ -71,12 +71,13 @@ def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:
 
 
 def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
-    path = uwf.file(DEMO + "defaultAgent: theirs\n", name=".workflows/demo.yaml")
+    path = uwf.file(DEMO + "defaultAgent: sh theirs\n", name=".workflows/demo.yaml")
 
     assert uwf("workflow", "show", "demo").err == f"note: workflow demo is the file {path}\n"
     assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
-    uwf("run", "demo", "-p", "x").refused(1, "would run a command that is not trusted here: theirs")
-    assert uwf.json("agent", "trust", "--workflow", "demo") == {"trusted": [{"command": "theirs"}]}
+    uwf("run", "demo", "-p", "x").refused(1, "a command that is not trusted here: sh theirs")
+    told = uwf.json("agent", "trust", "--workflow", "demo")
+    assert told == {"trusted": [{"command": "sh theirs"}]}
 
 
 def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from commands.flows import lists, plays, split_checks
 from commands.forging import forge, says
-from commands.sharing import Shared, Site, empty, refs_of, share
+from commands.sharing import Shared, Site, empty, failure_of, refs_of, share
 from commands.world import World, replied
 from refusing import refuses
 
@@ -21,7 +21,7 @@ from uwf_git.commands.remote.reconcile import (
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.remotes import add_remote, choose_remote
@@ -96,8 +96,7 @@ def test_one_that_is_wrong_is_found_among_the_others(
 ) -> None:
     other = Arrival(thread_ids(), None, arrivals[0].tip, archived=False)
     ended = arrivals[1]._replace(archived=True)
-    unknown = arrivals[2]._replace(tip=Oid("0" * 40))
-    for wrong in (other, ended, unknown):
+    for wrong in (other, ended, arrivals[2]._replace(tip=Oid("0" * 40))):
         judged = judge_arrivals(world.store, [*arrivals, wrong])
         assert judged.passed == set(arrivals)
         assert list(judged.refused) == [wrong]
@@ -186,9 +185,7 @@ def test_what_is_forged_or_not_there_is_told_and_the_rest_comes(world: World, hu
     assert refs_of(b.path, "uwf/remotes/origin/threads").keys() == {
         f"uwf/remotes/origin/threads/{good}"
     }
-    failure = b.fetch("origin", STRANGER).failure()
-    assert isinstance(failure, UwfError)
-    assert failure.code == "not-at-remote"
+    failure = failure_of(b.fetch("origin", STRANGER), "not-at-remote")
     assert failure.exit_status == 1
 
 

@@ -21,7 +21,7 @@ from commands.flows import (
     tell,
 )
 from commands.forging import says
-from commands.sharing import Site, another, refs_of
+from commands.sharing import Site, another, failure_of, refs_of
 from commands.world import World, replied
 from refusing import is_refused
 
@@ -354,9 +354,7 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
     pushed = site.push(at.thread)
 
     assert f"cannot be: the branch is at {b.world.tip(first)} here" in told[0].message
-    failure = pushed.failure()
-    assert isinstance(failure, Refused)
-    assert failure.code == "push-refused"
+    failure = failure_of(pushed, "push-refused", Refused)
     assert f"it has joined branch {first}" in str(failure)
     assert [each.ref for each in pushed.pushed][:1] == [f"refs/archive/{second}"]
     assert verify(open_store(str(hub)), []).troubles == ()
@@ -513,10 +511,7 @@ def test_a_forged_branch_is_refused_and_the_others_go_through(
     made = put(world.store, forged)
     assert world.store.refs.advance(f"refs/threads/{first}", seen=head.commit.oid, to=made)
 
-    failure = site.push().failure()
-
-    assert isinstance(failure, Refused)
-    assert failure.code == "push-refused"
+    failure = failure_of(site.push(), "push-refused", Refused)
     assert failure.facts["refs"] == [f"refs/threads/{first}"]
     assert refs_of(hub)[f"threads/{second}"] == site.find(f"threads/{second}")
 

@@ -1,11 +1,14 @@
 import os
 from pathlib import Path
 
+import pytest
 from commands.forging import forge, says
-from commands.sharing import Site, Sites, another, refs_of
+from commands.sharing import Site, Sites, another, failure_of, refs_of
 from commands.world import DEMO, World
 from refusing import is_refused, refuses
 
+from uwf_git.cli.remote import fetch_document, fetch_text
+from uwf_git.commands.workflow.history import remove_workflow, rollback_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import lock_thread
@@ -39,8 +42,7 @@ def test_a_busy_thread_is_named_and_taken_over_later(sites: Sites) -> None:
     before = site.find(f"threads/{thread}")
     with lock_thread(site.world.store, thread, since_ms=1):
         fetched = site.fetch()
-    failure = fetched.failure()
-    assert is_refused(failure, "threads-busy")
+    failure = failure_of(fetched, "threads-busy")
     assert failure.exit_status == 4
     assert thread in failure.message
     assert site.find(f"threads/{thread}") == before
@@ -48,10 +50,12 @@ def test_a_busy_thread_is_named_and_taken_over_later(sites: Sites) -> None:
     assert [each.event for each in site.fetch().reconciled] == ["moved"]
 
 
-def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(sites: Sites) -> None:
+@pytest.mark.parametrize("ours", ["1", "13", "3"])
+def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(sites: Sites, ours: str) -> None:
     site, other, _thread = sites
-    for words, each in (("well", site), ("well", other), ("best", other)):
-        each.world.put(DEMO.replace("Writes.", f"Writes {words}."))
+    for each, versions in ((site, ours), (other, "123")):
+        for version in versions:
+            each.world.put(DEMO.replace("Writes.", f"Writes {version}."))
     other.push()
     assert site.find("workflows/demo") != other.find("workflows/demo")
     assert site.fetch().failure() is None
@@ -59,17 +63,60 @@ def test_a_workflow_that_was_put_at_both_is_that_of_the_remote(sites: Sites) -> 
     assert site.push().failure() is None
 
 
-def test_diverged_workflows_are_both_kept(sites: Sites) -> None:
+@pytest.mark.parametrize("theirs", ["2", "21"])
+def test_diverged_workflows_are_both_kept(sites: Sites, theirs: str) -> None:
     site, other, _thread = sites
-    for each, words in ((site, "Writes well."), (other, "Writes badly.")):
-        each.world.put(DEMO.replace("Writes.", words))
+    for each, versions in ((site, "12"), (other, theirs)):
+        for version in versions:
+            each.world.put(DEMO.replace("Writes.", f"Writes {version}."))
     other.push()
-    failure = site.fetch().failure()
-    assert is_refused(failure, "diverged")
+    failure = failure_of(site.fetch(), "diverged")
     assert "workflow demo" in failure.message
     assert "git update-ref refs/workflows/demo" in (failure.hint or "")
     assert site.find("workflows/demo") != other.find("workflows/demo")
     assert site.find("uwf/remotes/origin/workflows/demo") == other.find("workflows/demo")
+
+
+@pytest.mark.parametrize("ours", ["remove", "put rollback put"])
+def test_what_was_done_with_a_workflow_here_is_not_undone(sites: Sites, ours: str) -> None:
+    for each, verbs in zip(sites[:2], (ours, f"{ours} rollback"), strict=True):
+        world = each.world
+        for verb in verbs.split():
+            if verb == "put":
+                world.put(DEMO.replace("Writes.", "Writes well."))
+            elif verb == "remove":
+                remove_workflow(world.store, world.caller, "demo", reason="It leaks.")
+            else:
+                rollback_workflow(world.store, world.caller, "demo")
+    site, other, _thread = sites
+    other.push()
+    before = site.find("workflows/demo")
+
+    assert is_refused(site.fetch().failure(), "diverged")
+    assert site.find("workflows/demo") == before
+
+
+def test_names_that_differ_in_case_are_no_damage(sites: Sites) -> None:
+    site, other, _thread = sites
+    for each, name in ((site, "twin"), (other, "Twin")):
+        each.world.put(DEMO.replace("name: demo", f"name: {name}"))
+    other.push()
+    remove_workflow(site.world.store, site.world.caller, "twin")
+
+    fetched = site.fetch()
+    failure = failure_of(fetched, "diverged")
+    assert failure.exit_status == 4
+    told = "it differs from twin, which is here, in case only"
+    assert failure.message == f"workflow Twin has diverged: {told}"
+    assert f"diverged  refs/workflows/Twin: {told}\n" in fetch_text(fetch_document(fetched))
+    assert "`git push origin :refs/workflows/twin`" in str(failure.hint)
+    assert "`git update-ref -d refs/workflows/twin`" in str(failure.hint)
+    assert site.find("workflows/Twin") is None
+    twin = site.find("workflows/twin")
+    assert twin is not None
+    site.world.store.refs.delete("refs/workflows/twin", seen=twin)
+    assert site.fetch().failure() is None
+    assert site.find("workflows/Twin") == other.find("workflows/Twin")
 
 
 def test_what_is_wrong_is_neither_tracked_nor_taken_over(sites: Sites, hub: Path) -> None:
@@ -78,9 +125,7 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(sites: Sites, hub: Path
     (hub / "refs" / "threads" / WRONG).write_text(f"{tip}\n")
     good = other.world.start()
     other.push()
-    failure = site.fetch().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "refs-refused")
+    failure = failure_of(site.fetch(), "refs-refused", StoreDamaged)
     assert failure.exit_status == 5
     assert WRONG in failure.message
     assert site.find(f"threads/{WRONG}") is None
@@ -98,10 +143,7 @@ def test_a_split_out_of_nothing_is_not_taken_over(sites: Sites, hub: Path) -> No
     there = open_store(str(hub), environ=os.environ)
     forge(there, f"refs/threads/{thread}", {-1: says("Uwf-Event: step", "Uwf-Event: split")})
 
-    failure = site.fetch().failure()
-
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "refs-refused")
+    failure = failure_of(site.fetch(), "refs-refused", StoreDamaged)
     assert "there can be no such split" in failure.message
     assert site.find(f"threads/{thread}") == before
 
@@ -127,9 +169,7 @@ def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(site
     site, other, thread = sites
     file = site.path / "refs" / "threads" / thread
     file.write_text("")
-    failure = site.fetch().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "refs-refused")
+    failure = failure_of(site.fetch(), "refs-refused", StoreDamaged)
     assert f"delete that file, refs/threads/{thread} in the store" in (failure.hint or "")
     file.unlink()
     assert site.fetch().failure() is None

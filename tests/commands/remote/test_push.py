@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands.sharing import Shared, Sites, refs_of
+from commands.sharing import Shared, Sites, failure_of, refs_of
 from commands.world import Git, World
 from refusing import is_refused, refuses
 from store.small_packs import lose
@@ -31,8 +31,7 @@ def test_a_diverged_push_names_the_command_that_helps(sites: Sites) -> None:
     other.push()
     site.step(thread, ok=True)
     site.fetch()
-    failure = site.push().failure()
-    assert is_refused(failure, "push-diverged")
+    failure = failure_of(site.push(), "push-diverged")
     here, there = site.find(f"threads/{thread}"), other.find(f"threads/{thread}")
     assert f"here at {here}, at origin at {there}" in failure.message
     assert "`uwf fetch origin`" in (failure.hint or "")
@@ -46,9 +45,7 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     good = site.world.start()
     blob = tip.get_entry("now.json").decode()
     lose(site.world.store, blob)
-    failure = site.push().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "push-damaged")
+    failure = failure_of(site.push(), "push-damaged", StoreDamaged)
     assert failure.exit_status == 5
     assert blob in failure.message
     assert f"uwf verify refs/threads/{thread}" in (failure.hint or "")
@@ -65,8 +62,7 @@ def test_a_commit_made_by_hand_is_not_pushed_and_fetch_leads_back(
     git("update-ref", ref, hand, cwd=site.path)
     assert is_refused(site.push().failure(), "push-damaged")
     assert refs_of(hub)[f"threads/{thread}"] == tip
-    failure = site.fetch().failure()
-    assert is_refused(failure, "refs-refused")
+    failure = failure_of(site.fetch(), "refs-refused")
     assert f"here, the message of commit {hand} has no trailers" in failure.message
     names, takes_back = re.findall("`git ([^`]*)`", failure.hint or "")[1:]
     assert ref in git(*names.split(), cwd=site.path)
@@ -102,8 +98,7 @@ def test_a_lock_that_is_left_at_the_remote_is_named(shared: Shared, hub: Path) -
     site.step(thread, ok=True)
     lock = hub / "refs/threads" / f"{thread}.lock"
     lock.touch()
-    failure = site.push().failure()
-    assert is_refused(failure, "ref-locked")
+    failure = failure_of(site.push(), "ref-locked")
     assert failure.message.endswith(f"{thread}.lock is held by another git process at origin")
     lock.unlink()
     assert site.push().failure() is None
@@ -114,9 +109,7 @@ def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(shared: Shared,
     other = site.world.start()
     site.push()
     (site.path / "refs" / "threads" / thread).write_text("")
-    failure = site.push().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "push-damaged")
+    failure = failure_of(site.push(), "push-damaged", StoreDamaged)
     assert failure.facts["refs"] == [f"refs/threads/{thread}"]
     assert site.push(other).failure() is None
     with pytest.raises(BadRef):
@@ -129,7 +122,5 @@ def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
     site, thread = shared
     site.push()
     (site.path / "refs" / "threads" / thread).write_text("1" * 40 + "\n")
-    failure = site.push().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert is_refused(failure, "push-damaged")
+    failure = failure_of(site.push(), "push-damaged", StoreDamaged)
     assert "1" * 40 in failure.message

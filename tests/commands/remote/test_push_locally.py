@@ -3,7 +3,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from commands.sharing import Shared, another, refs_of, share
+from commands.sharing import Shared, another, failure_of, refs_of, share
 from commands.world import Git, World
 from refusing import is_refused
 from store.small_packs import packs_in, write_blobs
@@ -44,9 +44,7 @@ def test_the_rules_of_a_shared_store_hold_without_hooks(
     assert tip is not None
     bad = "01J7K9M2XNPQR5VWBCDF8G3H4T"
     assert world.store.refs.create(f"refs/threads/{bad}", tip)
-    failure = site.push().failure()
-    assert isinstance(failure, Refused)
-    assert is_refused(failure, "push-refused")
+    failure = failure_of(site.push(), "push-refused", Refused)
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert thread in failure.message
     assert set(refs_of(hub)) == {f"threads/{thread}", f"threads/{good}", "workflows/demo"}

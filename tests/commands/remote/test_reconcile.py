@@ -208,19 +208,6 @@ def test_workflows_only_go_forward(
     assert refs.find("refs/workflows/demo") == (None if after is None else versions[after])
 
 
-def test_workflows_that_differ_in_case_only_are_not_taken_over(
-    world: World, versions: list[Oid]
-) -> None:
-    refs = world.store.refs
-    refs.create("refs/workflows/demo", versions[0])
-    refs.create(f"{REMOTE.tracking}workflows/Demo", versions[0])
-    reconciled = reconcile_workflow(world.store, REMOTE, "Demo")
-    assert reconciled.event == "refused"
-    assert reconciled.finding is not None
-    assert "in case only" in reconciled.finding.message
-    assert refs.find("refs/workflows/Demo") is None
-
-
 def test_an_invalid_workflow_is_refused(world: World, tale: Tale) -> None:
     world.store.refs.create(f"{REMOTE.tracking}workflows/x", tale.one)
     assert reconcile_workflow(world.store, REMOTE, "x").event == "refused"

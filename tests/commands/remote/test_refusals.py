@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Sites, refs_of
+from commands.sharing import Sites, failure_of, refs_of
 from refusing import refuses
 from store.conftest import Git
 
@@ -52,10 +52,7 @@ def test_workflow_that_is_refused_leaves_nothing(sites: Sites, hub: Path, git: G
     site, _other, thread = sites
     (hub / "refs/workflows/odd").write_text((hub / "refs/threads" / thread).read_text())
 
-    failure = site.fetch().failure()
-
-    assert isinstance(failure, StoreDamaged)
-    assert failure.code == "refs-refused"
+    failure_of(site.fetch(), "refs-refused", StoreDamaged)
     assert site.find("uwf/remotes/origin/workflows/odd") is None
     assert git("fsck", "--strict", cwd=Path(site.world.store.path)) == ""
 

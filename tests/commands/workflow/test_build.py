@@ -241,11 +241,9 @@ def test_tree_of_a_version_can_be_put_again(
     git(*tree, "checkout", "-f", "refs/workflows/demo", "--", ".", cwd=tmp_path / "out")
 
     source = (tmp_path / "out" / "workflow.yaml").read_text()
-    again = put_workflow(
+    assert put_workflow(
         world.store, world.caller, source.encode(), path=str(tmp_path / "out" / "workflow.yaml")
-    )
-
-    assert again == first._replace(changed=False)
+    ) == first._replace(changed=False)
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "link", "prompts/../../secret"])

@@ -127,12 +127,15 @@ def test_hash_of_a_file_of_the_project_is_understood_as_the_list_shows_it(
     world: World, tmp_path: Path
 ) -> None:
     local(tmp_path, "name: broken\n", "broken")
+    local(tmp_path, "name: asks\nroot: {type: workflow, use: beef}\n", "asks")
     path = local(tmp_path, DEMO)
     hash_ = find_workflow(world.store, "demo", cwd=str(tmp_path)).workflow.hash
 
     assert find_workflow(world.store, hash_[:9], cwd=str(tmp_path)).file == str(path)
     with refuses("no-such-workflow"):
         find_workflow(world.store, hash_)
+    with refuses("bad-local-workflow", match="no workflow beef"):
+        find_workflow(world.store, "asks", cwd=str(tmp_path))
 
 
 def test_name_of_a_file_of_the_project_is_offered(world: World, tmp_path: Path) -> None:

@@ -110,6 +110,20 @@ def test_changes_have_the_names_of_the_file(
     assert told(after, before) == [(turned[kind], path) for kind, path in changes]
 
 
+def test_workflow_that_plays_a_role_is_shown_and_compared(world: World) -> None:
+    outer = (
+        "name: outer\nroles: {team: {workflow: demo}}\n"
+        "moderator: [{from: $START, to: team}, {from: team, to: $END}]\n"
+    )
+    for text in (DEMO, DEMO.replace("Writes.", "Writes well.")):
+        inner = world.put(text)
+        world.put(outer)
+
+    assert show_workflow(world.store, "outer")["roles"]["team"]["workflow"] == inner.workflow
+    (change,) = list_history(world.store, "outer")[0]["changes"]
+    assert change == {"kind": "changed", "path": "roles.team.workflow"}
+
+
 def test_one_is_not_taken_for_true() -> None:
     one, true = (contents(f"{DEMO}initialState: {{n: {n}}}\n") for n in (1, "true"))
     assert told(one, true) == [("changed", "initialState.n")]
@@ -129,13 +143,10 @@ def test_included_files_are_named() -> None:
     ]
 
 
-BETTER = DEMO.replace("Writes.", "Writes well.")
-
-
 @pytest.fixture
 def two(world: World) -> tuple[PutWorkflow, PutWorkflow]:
     """Put two versions."""
-    return world.put(), world.put(BETTER)
+    return world.put(), world.put(DEMO.replace("Writes.", "Writes well."))
 
 
 def back(world: World, text: str | None = None, **said: str) -> RolledBack:

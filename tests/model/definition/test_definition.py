@@ -19,7 +19,7 @@ from uwf_git.model.definition.definition import (
 )
 from uwf_git.model.definition.roles import read_agent_settings
 from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.node import build_node
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
 from uwf_git.model.yaml_reader import parse_yaml
 
@@ -88,8 +88,8 @@ TABLES = {
 }
 
 
-def used(text: str) -> UsedWorkflow:
-    node, closure = build_workflow(read_flow_file(text), timestamp=0)
+def used(text: str, around: Surroundings | None = None) -> UsedWorkflow:
+    node, closure = build_workflow(read_flow_file(text, around), timestamp=0)
     return UsedWorkflow(node.hash, [node, *closure])
 
 
@@ -213,8 +213,7 @@ def test_a_workflow_cannot_contain_itself() -> None:
     inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
     around = Surroundings(find_used=lambda _name: inner)
     outer_text = "name: outer\nroot: {type: workflow, use: inner}\n"
-    outer, closure = build_workflow(read_flow_file(outer_text, around), timestamp=0)
-    known = UsedWorkflow(outer.hash, [outer, *closure])
+    known = used(outer_text, around)
 
     direct = problems_of("name: x\nroot:\n  type: workflow\n  use: x\n", around)
     through = problems_of(
@@ -264,13 +263,9 @@ def test_a_flow_has_at_most_so_many_nodes_and_levels() -> None:
         )
 
     assert len(nodes_of(read_flow_file(wide(MAX_NODES)))) == MAX_NODES
-    assert problems_of(wide(MAX_NODES + 3), Surroundings()) == [
-        (
-            MAX_NODES + 4,
-            f"root.nodes[{MAX_NODES - 1}]",
-            "is one node too many: at most 1,000 are allowed",
-        )
-    ]
+    told = "is one node too many: at most 1,000 are allowed"
+    at = f"root.nodes[{MAX_NODES - 1}]"
+    assert problems_of(wide(MAX_NODES + 3), Surroundings()) == [(MAX_NODES + 4, at, told)]
 
     def deep(count: int) -> str:
         around = "{type: sequential, nodes: [" * (count - 1)
@@ -301,6 +296,7 @@ root:
 """
 REVIEWER, TESTER = "{type: agent, agentId: reviewer}", "{type: agent, agentId: tester}"
 CODER = "{type: agent, agentId: coder}"
+INNER = "{type: workflow, use: inner, output: code}"
 
 
 def warnings_of(found: Definition) -> list[tuple[int | None, str, str]]:
@@ -308,10 +304,7 @@ def warnings_of(found: Definition) -> list[tuple[int | None, str, str]]:
 
 
 def warnings(text: str) -> list[tuple[int | None, str, str]]:
-    inner, closure = build_workflow(
-        read_flow_file("name: inner\nroot: {type: agent, agentId: b}\n"), timestamp=0
-    )
-    known = UsedWorkflow(inner.hash, [inner, *closure])
+    known = used("name: inner\nroot: {type: agent, agentId: b}\n")
     return warnings_of(read_flow_file(text, Surroundings(find_used=lambda _name: known)))
 
 
@@ -338,14 +331,7 @@ def warnings(text: str) -> list[tuple[int | None, str, str]]:
             )
             for policy in ("last", "{verdict: last}", "{'*': last, notes: first}")
         ),
-        (
-            "join: all",
-            (
-                "{type: workflow, use: inner, output: code}, "
-                "{type: workflow, use: inner, output: code}"
-            ),
-            ["code"],
-        ),
+        ("join: all", f"{INNER}, {INNER}", ["code"]),
     ],
 )
 def test_which_keys_branches_share(fields: str, nodes: str, keys: list[str]) -> None:
@@ -370,17 +356,8 @@ moderator: [{from: $START, to: a}, {from: a, to: $END}]
 """
 
 
-def use(text: str, *known: UsedWorkflow) -> UsedWorkflow:
-    by_name = {each.list_names()[0]: each for each in known}
-    node, closure = build_workflow(
-        read_flow_file(text, Surroundings(find_used=by_name.__getitem__)), timestamp=0
-    )
-    nodes: list[Node] = [node, *closure]
-    return UsedWorkflow(node.hash, nodes)
-
-
 def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:
-    nodes = list(use(GRAPH).nodes)
+    nodes = list(used(GRAPH).nodes)
     for number in range(2_000):
         place = {"type": "workflow", "use": "w", "workflow": reference(nodes[0].hash)}
         flow = build_node(FLOW, {"nodes": {"0": place}}, timestamp=0)
@@ -483,16 +460,14 @@ def test_what_something_sets_may_be_read() -> None:
 
 
 def test_what_nothing_sets_is_told_with_its_place() -> None:
-    assert unset("state.lists.length") == [
-        ("root.nodes[1].nodes[0].input.deep[0]", "nothing sets state.lists; did you mean 'list'?")
-    ]
+    place = "root.nodes[1].nodes[0].input.deep[0]"
+    told = "nothing sets state.lists; did you mean 'list'?"
+    assert unset("state.lists.length") == [(place, told)]
     for asked, language in [
         ("[1].map(x => state['lost'])", "javascript"),
         ("state.lost", "jsonata"),
     ]:
-        assert [path for path, _ in unset(asked, language=language)] == [
-            "root.nodes[1].nodes[0].input.deep[0]"
-        ]
+        assert [path for path, _ in unset(asked, language=language)] == [place]
     assert "no name 'False'" in unset("state.list = False", language="jsonata")[0][1]
 
 

@@ -2,7 +2,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from flow_trees import Tree, as_flow
+from flow_trees import AGENT, Tree, as_flow
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
@@ -158,7 +158,6 @@ def test_the_types_are_those_of_flows() -> None:
 
 # Nodes that are appended to a flow; `commands/control/test_append.py` runs them.
 
-AGENT: Tree = {"type": "agent", "agentId": "a"}
 TREE: Tree = {
     "type": "sequential",
     "id": "all",

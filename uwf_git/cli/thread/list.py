@@ -25,13 +25,13 @@ from uwf_git.commands.inspect.list import (
     ListRequest,
     list_lately_ended,
     list_thread_rows,
+    resolve_asked,
     summarize_thread,
 )
 from uwf_git.errors import BadUsage
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import read_short_ids
 
-_DEFAULT_LIMIT = 50
 _MOST_COUNTED = 100
 _LATELY_MS = 24 * 3600 * 1000
 
@@ -78,7 +78,7 @@ _COLUMNS = (
     help="Only branches of this thread, and threads that its agents started; ended ones as well.",
 )
 @click.option("--branches", is_flag=True, help="The branches of threads as well, as rows.")
-@limit_option(default=_DEFAULT_LIMIT)
+@limit_option(default=50)
 @click.option(
     "--offset",
     type=Count(0),
@@ -117,7 +117,8 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     ended: list[dict[str, Any]] = []
     if session.is_screen and not (offset or has_ended):
         after_ms = max(request.after_ms or 0, session.now_ms() - _LATELY_MS)
-        ended = list_lately_ended(store, request._replace(after_ms=after_ms))
+        meant = request.workflow and resolve_asked(store, request.workflow, session.cwd)
+        ended = list_lately_ended(store, request._replace(after_ms=after_ms, workflow=meant))
         rows += ended
         rows.sort(key=lambda row: str(row["thread"]), reverse=True)
     if len(rows) > limit:

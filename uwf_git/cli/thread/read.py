@@ -22,7 +22,7 @@ from uwf_git.cli.output.screen import (
     shorten,
 )
 from uwf_git.cli.session import Session, stdout_is_utf8, write_stdout
-from uwf_git.commands.inspect.list import check_workflow_known
+from uwf_git.commands.inspect.list import resolve_asked
 from uwf_git.commands.inspect.read import (
     SearchRequest,
     compile_pattern,
@@ -192,13 +192,9 @@ def _diff(diff: str) -> Iterator[str]:
 
 
 def _bounded(lines: Iterator[str]) -> Iterator[str]:
-    left = 0
-    for count, line in enumerate(lines):
-        if count < _MOST_LINES:
-            yield _INDENT + cut(line, _LONGEST_LINE)
-        else:
-            left += 1
-    if left:
+    for line in islice(lines, _MOST_LINES):
+        yield _INDENT + cut(line, _LONGEST_LINE)
+    if left := sum(1 for _ in lines):
         yield f"{_INDENT}… {left} more {'line' if left == 1 else 'lines'} (--format json has all)"
 
 
@@ -207,9 +203,6 @@ def _value(value: Any) -> str:
 
 
 # `uwf search`.
-
-
-_DEFAULT_LIMIT = 100
 
 
 @verb(
@@ -223,7 +216,7 @@ _DEFAULT_LIMIT = 100
 @click.option("--workflow", metavar="NAME", help="Only threads of this workflow (name or hash).")
 @click.option("--role", metavar="ROLE", help="Only steps of this role.")
 @click.option("--active", is_flag=True, help="Only active threads, not the archived ones.")
-@limit_option("The most rows to print.", default=_DEFAULT_LIMIT)
+@limit_option("The most rows to print.", default=100)
 def search_command(session: Session, text: str, *, limit: int, **asked: Any) -> None:
     """Search prompts, meta and content of all threads.
 
@@ -239,7 +232,7 @@ def search_command(session: Session, text: str, *, limit: int, **asked: Any) -> 
     )
     store = session.open_store()
     if asked["workflow"] is not None:
-        check_workflow_known(store, asked["workflow"], session.cwd)
+        asked["workflow"] = resolve_asked(store, asked["workflow"], session.cwd)
     request = SearchRequest(
         pattern,
         asked["workflow"],
@@ -283,5 +276,4 @@ def _hit(row: dict[str, Any], width: int | None) -> str:
         who = "start" if row["role"] is None else f"{row['step']}. {row['role']}"
         more = f" (and {row['hits'] - 1} more)" if row["hits"] > 1 else ""
         line = f"{row['thread']}  {who}  {row['field']}: {row['excerpt']}{more}"
-    line = visible_line(line)
-    return line if width is None else shorten(line, width)
+    return shorten(visible_line(line), width)

@@ -84,7 +84,10 @@ def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
     )
 
 
-_OF_BRANCH = "`uwf thread show {thread}` names its parent; change that one when it has joined"
+_OF_BRANCH = (
+    "`uwf thread show {thread}` names its parent; change the outermost when it has joined, or a "
+    "fork of it: `uwf thread fork OUTERMOST`"
+)
 _OF_SPLIT = (
     "`uwf thread run {thread}` joins them; `uwf thread fork {thread}` begins a thread before the "
     "split, which can change"

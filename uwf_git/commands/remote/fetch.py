@@ -159,9 +159,10 @@ class Fetched(NamedTuple):
             first = diverged[0]
             kind, _slash, name = first.ref.removeprefix("refs/").partition("/")
             what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
+            sides = f"here at {first.local}, at {self.remote.name} at {first.tracked}"
+            sides = first.finding.message if first.finding else sides
             return Conflict(
-                f"{what} has diverged: here at {first.local}, at {self.remote.name} at "
-                f"{first.tracked}{more}",
+                f"{what} has diverged: {sides}{more}",
                 code="diverged",
                 hint=divergence_hint(first),
                 ref=first.ref,
@@ -194,6 +195,8 @@ def refusal_hint(reconciled: Reconciled) -> str:
 
 def divergence_hint(reconciled: Reconciled) -> str:
     """Return what to type about something that has diverged."""
+    if reconciled.finding is not None:
+        return reconciled.finding.hint
     kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
     if kind == "workflows":
         return (
@@ -412,15 +415,8 @@ def _create_threads(store: Store, arrivals: Iterable[Arrival]) -> list[Arrival]:
 def _moved_threads(store: Store, remote: Remote, threads: set[str]) -> dict[ThreadId, Sides]:
     """Return the threads that differ between the sides, found without reading a commit."""
     here, there = read_shared(store), read_shared(store, remote)
-    sides = {
-        ThreadId(name): Sides(
-            here.threads.get(name),
-            here.archive.get(name),
-            there.threads.get(name),
-            there.archive.get(name),
-        )
-        for name in sorted(threads)
-    }
+    refs = (here.threads, here.archive, there.threads, there.archive)
+    sides = {ThreadId(name): Sides(*(each.get(name) for each in refs)) for name in sorted(threads)}
     return {thread: each for thread, each in sides.items() if not each.is_in_sync}
 
 

@@ -69,7 +69,6 @@ _LONGEST_OUTPUT = 500
 # git's reasons, in several versions, when a ref no longer has the value that it reported before.
 _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference already exists")
 
-_ATOMIC_FAILED = "atomic transaction failed"
 
 # What git prints beside such a reason if it could not even take the lock of the ref.
 _NOT_LOCKED = "Unable to create"
@@ -169,8 +168,7 @@ def push_remote(
 
 
 def _find_gap(url: RemoteUrl) -> Finding | None:
-    git_dir = find_git_dir(url.text) if url.kind == "path" else None
-    if git_dir is not None:
+    if url.kind == "path" and (git_dir := find_git_dir(url.text)) is not None:
         # git has pushed there: what only we cannot read is no reason to fail now.
         with suppress(BadConfig, OSError):
             return find_hub_gap(git_dir)
@@ -194,18 +192,15 @@ class _Push:
         self.seen = read_shared(store, remote)
         self.damaged: dict[str, str] = {}
         self._apart: list[UnitResult] = []
-        self._connection = self._heard(connection)
+        self._connection = connection
         self._warnings: dict[str, None] = {}
         self._branches = BranchRules(Push(store, {}), store.objects)
 
-    def _heard(self, connection: _SendParcel) -> _SendParcel:
-        def send(pack: PackParcel, *, atomic: bool) -> PushReport:
-            report = connection(pack, atomic=atomic)
-            lines = report.output.splitlines()
-            self._warnings |= dict.fromkeys(each for each in lines if each.startswith("warning: "))
-            return report
-
-        return send
+    def _connect(self, pack: PackParcel, *, atomic: bool) -> PushReport:
+        report = self._connection(pack, atomic=atomic)
+        lines = report.output.splitlines()
+        self._warnings |= dict.fromkeys(each for each in lines if each.startswith("warning: "))
+        return report
 
     def run(self) -> Pushed:
         plan, report = self._plan_and_send()
@@ -246,7 +241,7 @@ class _Push:
             self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
             return self._collect(single_units(plan.units), refs)
 
-        report = self._connection(pack, atomic=False)
+        report = self._connect(pack, atomic=False)
         return plan, report
 
     def _is_sound(self, ref: str, tip: Oid | None) -> bool:
@@ -341,7 +336,7 @@ class _Push:
             moved.update((change.ref, REF_MOVED) for unit in stale for change in unit.changes)
             return self._collect(current, refs)
 
-        report = self._connection(pack, atomic=atomic)
+        report = self._connect(pack, atomic=atomic)
         return report._replace(statuses={**report.statuses, **moved})
 
     def _collect(self, units: Sequence[PushUnit], refs: dict[str, Oid]) -> Parcel:
@@ -384,7 +379,7 @@ def _is_current(unit: PushUnit, refs: dict[str, Oid]) -> bool:
 def _is_race(result: UnitResult) -> bool:
     reason = result.reason or ""
     # The reason of a failed atomic push does not say why; the output does.
-    why = f"{reason} {result.output}" if _ATOMIC_FAILED in reason else reason
+    why = f"{reason} {result.output}" if "atomic transaction failed" in reason else reason
     return any(words in why for words in _RACES) and _NOT_LOCKED not in _select_output(result)
 
 

@@ -11,7 +11,7 @@ sides have commits of their own, both are kept.
 | archived | active | the archive stays if it descends: a push ends it there; else diverged |
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -35,7 +35,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
 from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.local_files import forget_lock, forget_workdir, get_run_dir
-from uwf_git.store.workflows import WORKFLOWS, list_names, read_sources, walk_own_versions
+from uwf_git.store.workflows import PUT, WORKFLOWS, list_names, read_sources, walk_own_versions
 
 # Check what a remote sent in a child process with limits, as a hub checks a push.
 #
@@ -336,10 +336,13 @@ def reconcile_workflow(
         event = "created" if here is None else _compare_versions(store, name, here, there)
         if event in {"unchanged", "diverged"}:
             return Reconciled(event, ref, here, there)
-        finding = _same_in_another_case(taken, name, ref) if here is None else None
+        known = taken.get(fold_workflow_name(name), name)
+        if here is None and known != name:
+            why = _same_in_another_case(remote, name, known)
+            return Reconciled("diverged", ref, None, there, why)
+        finding = None
         if (ref, there) not in passed:
-            check = partial(check_puts, store, [(ref, there, None)])
-            finding = finding or first_finding(store, check)
+            finding = first_finding(store, partial(check_puts, store, [(ref, there, None)]))
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ref)
         return Reconciled("refused", ref, finding=finding)
@@ -356,7 +359,10 @@ def reconcile_workflow(
 
 
 def _compare_versions(store: Store, name: str, here: Oid, there: Oid) -> ReconcileEvent:
-    """Compare histories of a workflow; the same, put here and there, differs in times alone."""
+    """Compare histories of a workflow; the same, put here and there, differs in times alone.
+
+    A removal or rollback is never the same: it was decided, and may have a reason.
+    """
     if is_descendant(store.objects, there, here):
         return "moved"
     if is_descendant(store.objects, here, there):
@@ -369,15 +375,14 @@ def _compare_versions(store: Store, name: str, here: Oid, there: Oid) -> Reconci
         ]
         for tips in ((there, here), (here, there))
     )
-    return "moved" if all(each in theirs for each in ours) else "diverged"
+    rest = iter(theirs)
+    return "moved" if all(each[0] == PUT and each in rest for each in ours) else "diverged"
 
 
-def _same_in_another_case(taken: Mapping[str, str], name: str, ref: str) -> Finding | None:
-    known = taken.get(fold_workflow_name(name), name)
-    if known == name:
-        return None
+def _same_in_another_case(remote: Remote, name: str, known: str) -> Finding:
     return Finding(
-        f"workflow {name} differs from {known}, which is here, in case only",
-        f"rename or remove one of the two at the remote; {known} stays here",
-        ref,
+        f"it differs from {known}, which is here, in case only",
+        f"to take {name}: put {known} under another name, if you need it, "
+        f"`git update-ref -d {WORKFLOWS}{known}` in the store, then fetch again; if the remote has "
+        f"both, delete one there first: `git push {remote.name} :{WORKFLOWS}{known}` in the store",
     )

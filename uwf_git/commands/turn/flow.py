@@ -218,13 +218,24 @@ def evaluate_within_limits(snapshot: Snapshot, flow: Flow, work: Callable[[], An
     except Refused as error:
         if error.code not in _OF_EXPRESSIONS:
             raise
-        thread = snapshot.record.thread
-        mend = (
-            f"`uwf thread patch {thread} JSON` changes the state that it reads, "
-            f"`uwf thread amend {thread} --workflow FILE` the workflow"
-        )
-        error.hint = f"{error.hint}; {mend}" if error.hint else mend
+        patch = f"`uwf thread patch {snapshot.record.thread} JSON` changes the state that it reads"
+        error.hint = "; ".join(filter(None, (error.hint, patch, advise_change(snapshot))))
         raise
+
+
+def advise_change(snapshot: Snapshot) -> str:
+    """Return how a thread goes on with a corrected workflow: a branch runs what its split said."""
+    thread, trunk = snapshot.record.thread, snapshot.get_trunk()
+    if trunk is None:
+        return f"`uwf thread amend {thread} --workflow FILE` continues with the corrected file"
+    again = f"`uwf thread poke {thread}` takes its step again; " if snapshot.record.depth else ""
+    # Around a branch of a branch there are more threads, of which only refs know the outermost.
+    outermost = trunk if snapshot.get_nesting() == 1 else "OUTERMOST"
+    return (
+        f"{again}`uwf thread fork {outermost}` begins a thread before the split; put the corrected "
+        "workflow and what uses it, then `uwf thread amend FORK --workflow FILE` continues with "
+        "the file of the outermost thread"
+    )
 
 
 def run_in_fork(work: Callable[[], Any], *, what: str = "the decision") -> Any:

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.family import BranchHeld, check_ancestors, list_branches, walk_descendants
 from uwf_git.commands.split import find_container
-from uwf_git.commands.turn.flow import count_own, decide_flow, find_limit, run_in_fork
+from uwf_git.commands.turn.flow import (
+    advise_change,
+    count_own,
+    decide_flow,
+    find_limit,
+    run_in_fork,
+)
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem, is_verdict_due, list_largest
 from uwf_git.engine.moderator import (
@@ -97,9 +103,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
         check_role(role, workflow.roles)
     except Refused as error:
         # A thread keeps its workflow, so putting the file again does not help it.
-        thread = snapshot.record.thread
-        amend = f"`uwf thread amend {thread} --workflow FILE` continues with the corrected file"
-        error.hint = f"{error.hint}; {amend}" if error.hint else amend
+        error.hint = "; ".join(filter(None, (error.hint, advise_change(snapshot))))
         raise
     debug("0TYDCYW5", "decided", thread=snapshot.record.thread, after=present.role, role=role)
     splits = role != END and get_role(snapshot, workflow.roles[role]).workflow is not None

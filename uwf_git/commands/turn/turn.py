@@ -23,7 +23,7 @@ from uwf_git.model.names import NodeHash, Oid, ThreadId, check_path_below
 from uwf_git.model.node import Node, NotCanonical, canonical
 from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.text import first_line, render_size, visible_line
-from uwf_git.model.thread import Status, ThreadState, TransitionRecord, find_unfit
+from uwf_git.model.thread import Status, ThreadState, TransitionRecord, drop_unfit, find_unfit
 from uwf_git.model.workflow import Role, Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.store import Store
@@ -445,9 +445,9 @@ def refuse_answer(played: Played, error: Mapping[str, Any] | None) -> Played:
     if reply is None:
         return played
     output = played.stdout or reply.content.encode(errors="replace")
-    spent = reply.usage
+    spent = drop_unfit(reply.usage)
     is_fit = find_reply_problem({}, {"meta": {}, "usage": spent}) is None
-    left = played.left._replace(usage=played.left.usage or (spent if is_fit else None))
+    left = played.left._replace(usage=(spent if is_fit else None) or played.left.usage)
     return played._replace(reply=None, error=error, stdout=output, left=left)
 
 

@@ -242,22 +242,22 @@ _VERSIONS: ByteCache[Oid, FoundWorkflow] = ByteCache(8 * 1024 * 1024)
 
 
 def find_workflow(
-    store: Store, text: str, *, cwd: str | None = None, users: tuple[str, ...] = ()
+    store: Store | None, text: str, *, cwd: str | None = None, users: tuple[str, ...] = ()
 ) -> FoundWorkflow:
     """Find the workflow that *text* names: a name (its newest version), or a hash.
 
-    With *cwd* the files of the project around it come first, and the shipped files after the
-    registry; without *cwd*, only the registry counts. *users* are the files of the project that use
-    the workflow, outermost first.
+    Without a *store* there is no registry. With *cwd* the files of the project around it come
+    first, and the shipped files after the registry; without *cwd*, only the registry counts.
+    *users* are the files of the project that use the workflow, outermost first.
     """
     name = unicodedata.normalize("NFC", text)
     local = None if cwd is None else find_local(cwd, name)
     if local is not None:
         return _of_local(store, local, cwd, users)
-    version = find_version(store, name) if name in list_names(store) else None
-    if version is not None and version.is_removed:
-        raise WorkflowRemoved(version)
-    if version is not None:
+    version = _find_registered(store, name)
+    if store and version:
+        if version.is_removed:
+            raise WorkflowRemoved(version)
         return _of_version(store, version)
     shipped = None if cwd is None else find_shipped(name)
     if shipped is not None:
@@ -269,7 +269,8 @@ def find_workflow(
     try:
         return _of_hash(store, text, prefix)
     except NoSuchNode:
-        found = None if cwd is None else _of_local_hash(store, cwd, prefix)
+        # That builds every file of the project, and thus also one of *users*.
+        found = None if cwd is None or users else _of_local_hash(store, cwd, prefix)
         if found is None:
             raise _no_such(store, text, cwd) from None
         return found
@@ -282,16 +283,20 @@ def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
     return _of_local(store, LocalFile(*shipped, is_shipped=True), None)
 
 
-def find_shadowed(store: Store, name: str) -> NodeHash | None:
+def _find_registered(store: Store | None, name: str) -> Version | None:
+    return find_version(store, name) if store is not None and name in list_names(store) else None
+
+
+def find_shadowed(store: Store | None, name: str) -> NodeHash | None:
     """Return the registered workflow that a file of the project named *name* hides."""
     # A damaged registered workflow is not the workflow that was named.
     with suppress(StoreDamaged):
-        version = find_version(store, name) if name in list_names(store) else None
+        version = _find_registered(store, name)
         return None if version is None or version.is_removed else version.workflow
     return None
 
 
-def find_used(store: Store, cwd: str | None, *users: str) -> FindUsed:
+def find_used(store: Store | None, cwd: str | None, *users: str) -> FindUsed:
     """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
 
     @cache
@@ -308,7 +313,7 @@ def find_used(store: Store, cwd: str | None, *users: str) -> FindUsed:
 
 
 def _of_local(
-    store: Store, local: LocalFile, cwd: str | None, users: tuple[str, ...] = ()
+    store: Store | None, local: LocalFile, cwd: str | None, users: tuple[str, ...] = ()
 ) -> FoundWorkflow:
     built = build_local(local, find_used(store, cwd, *users, local.name))
     return FoundWorkflow(
@@ -319,7 +324,7 @@ def _of_local(
     )
 
 
-def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
+def _of_local_hash(store: Store | None, cwd: str, prefix: str) -> FoundWorkflow | None:
     """Return the workflow of the project whose hash begins so: `workflow list` shows it."""
     for local in list_local(cwd):
         try:
@@ -331,7 +336,9 @@ def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
     return None
 
 
-def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
+def _of_hash(store: Store | None, text: str, prefix: str) -> FoundWorkflow:
+    if store is None:
+        raise NoSuchNode(prefix)
     if is_node_hash(prefix):
         for name in list_names(store):
             # Most threads begin with the newest version of a name; a damaged one is another's.
@@ -379,13 +386,16 @@ def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflo
     return FoundWorkflow(parse_workflow(closure[0]), closure)
 
 
-def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
+def _no_such(store: Store | None, text: str, cwd: str | None) -> Refused:
     local = [] if cwd is None else [file.name for file in list_local(cwd)]
     shipped = [] if cwd is None else [file.name for file in list_shipped()]
-    known = dict.fromkeys([*local, *list_names(store), *shipped])
+    known = dict.fromkeys([*local, *([] if store is None else list_names(store)), *shipped])
     # A listed file may have a name that no workflow can have.
     known.pop(text, None)
-    return no_such_workflow(text, difflib.get_close_matches(text, known, n=3))
+    error = no_such_workflow(text, difflib.get_close_matches(text, known, n=3))
+    if store is None:
+        error.message += ": no store is here"
+    return error
 
 
 # `uwf workflow list`: the files of the project, then the registered workflows, then the shipped.

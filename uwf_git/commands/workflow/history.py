@@ -58,6 +58,7 @@ def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, 
             "systemPrompt": role.system_prompt,
             "outputSchema": nodes[role.output_schema].payload,
             **_given(
+                workflow=role.workflow,
                 extractPrompt=role.extract_prompt,
                 checks=list(role.checks) or None,
                 outputFile=role.output_file,

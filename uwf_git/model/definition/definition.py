@@ -12,7 +12,7 @@ from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.text import cut
-from uwf_git.model.workflow import Graph
+from uwf_git.model.workflow import Graph, without_none
 from uwf_git.model.yaml_reader import YamlDocument
 
 # Findings: the problems of a workflow file, collected up to a limit while the file is read.
@@ -110,6 +110,15 @@ class Findings:
         told = "an empty list" if isinstance(value, list) else yaml_kind(value)
         self.add(path, f"must be a list of {of}, not {told}")
         return []
+
+    def is_one_of(self, path: DocumentPath, value: Any, choices: tuple[str, ...]) -> bool:
+        """Check that *value* is one of *choices*; else add a finding."""
+        if isinstance(value, str) and value in choices:
+            return True
+        told = shown(value) if isinstance(value, str) else yaml_kind(value)
+        either = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+        self.add(path, f"must be {either}, not {told}")
+        return False
 
     def read_text(self, path: DocumentPath, value: Any) -> str | None:
         """Return *value* if it is text; else None, and add a finding."""
@@ -248,8 +257,7 @@ class AgentSpec(NamedTuple):
 
     def as_payload(self) -> dict[str, Any]:
         """Return the AgentConfig payload: only what is set, so that equal agents have one name."""
-        fields = {name: value for name, value in self._asdict().items() if value is not None}
-        return fields if self.env is None else {**fields, "env": dict(self.env)}
+        return without_none(self._asdict() | {"env": self.env and dict(self.env)})
 
 
 class RoleDefinition(NamedTuple):

@@ -25,13 +25,13 @@ from uwf_git.model.definition.definition import (
 from uwf_git.model.definition.roles import SENTINELS, list_fields
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
-    LONGEST_TIMEOUT_MS,
     NEEDED,
     SPLITTING,
     Flow,
     FlowNode,
     parent,
 )
+from uwf_git.model.limits import LONGEST_MS
 from uwf_git.model.workflow_name import check_name
 
 # What in a flow may be a mistake: told, and accepted. Refused are output files that branches would
@@ -270,7 +270,7 @@ _NUMBERS = {
     "retries": _Number("a whole number, 0 or more"),
     "maxIterations": _Number("a whole number of at least 1", 0),
     "timeout": _Number(
-        "a number of milliseconds above 0, of at most a year", 0, LONGEST_TIMEOUT_MS, int | float
+        "a number of milliseconds above 0, of at most a year", 0, LONGEST_MS, int | float
     ),
 }
 # Those of expressions, and the words of JavaScript that one could take for a name.
@@ -307,14 +307,14 @@ class FieldReader:
             "output": self._is_output,
             "inputFiles": self._are_globs,
             "verifiedBy": self._is_verifier,
-            "condition": self._is_expression,
+            **dict.fromkeys(("condition", "when"), self._is_expression),
             "over": self._is_over,
             "as": self._is_item_name,
             "use": self._is_label,
             "merge": self._is_merge,
             **dict.fromkeys(_NUMBERS, self._is_number),
             **dict.fromkeys(
-                CHOICES, lambda path, value: self._is_one_of(path, value, CHOICES[str(path[-1])])
+                CHOICES, lambda path, value: findings.is_one_of(path, value, CHOICES[str(path[-1])])
             ),
         }
 
@@ -380,18 +380,9 @@ class FieldReader:
         return True
 
     def _is_output(self, path: DocumentPath, value: Any) -> bool:
-        if not self._is_label(path, value):
-            return False
         if value == "iteration":
             return self._add(path, "iteration is set by uwf; choose another key")
-        return True
-
-    def _is_one_of(self, path: DocumentPath, value: Any, choices: tuple[str, ...]) -> bool:
-        if isinstance(value, str) and value in choices:
-            return True
-        told = shown(value) if isinstance(value, str) else yaml_kind(value)
-        either = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
-        return self._add(path, f"must be {either}, not {told}")
+        return self._is_label(path, value)
 
     def _is_number(self, path: DocumentPath, value: Any) -> bool:
         wanted = _NUMBERS[str(path[-1])]
@@ -424,7 +415,7 @@ class FieldReader:
     def _is_policy(self, path: DocumentPath, value: Any) -> bool:
         if path[-1] == "iteration":
             return self._add(path, "iteration is set by uwf and never merged")
-        return self._is_one_of(path, value, POLICIES)
+        return self._findings.is_one_of(path, value, POLICIES)
 
     def _is_verifier(self, path: DocumentPath, value: Any) -> bool:
         """Check who verifies the work of an agent, and by which verdict it is done."""
@@ -438,20 +429,8 @@ class FieldReader:
             message = f"{shown(self._worker)} does the work; name another agent to verify it"
             return self._add((*path, "agentId"), message)
         # A list: every one is to be reported.
-        found = [
-            self._is_when((*path, key), each)
-            if key == "when"
-            else self._readers[key]((*path, key), each)
-            for key, each in fields.items()
-        ]
+        found = [self._readers[key]((*path, key), each) for key, each in fields.items()]
         return all(found) and not missing
-
-    def _is_when(self, path: DocumentPath, value: Any) -> bool:
-        around = self._own
-        self._own = ("meta",)
-        is_right = self._is_expression(path, value)
-        self._own = around
-        return is_right
 
     def _are_globs(self, path: DocumentPath, value: Any) -> bool:
         globs = self._findings.read_list(path, value, "paths or patterns")
@@ -468,7 +447,8 @@ class FieldReader:
         if not value.strip():
             return self._add(path, "is empty")
         # The condition of a loop reads its item, and what it goes over does not.
-        names = self._names if path[-1] == "over" else (*self._names, *self._own)
+        own = {"over": (), "when": ("meta",)}.get(str(path[-1]), self._own)
+        names = (*self._names, *own)
         return self._is_right(path, FlowText("expression", value, self._language, names))
 
     def _is_over(self, path: DocumentPath, value: Any) -> bool:

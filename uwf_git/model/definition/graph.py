@@ -263,11 +263,8 @@ def _enter(around: _Around, fields: Mapping[str, Any]) -> _Around:
 def read_language(findings: Findings, fields: Mapping[str, Any]) -> str | None:
     """Read ``language``, which stands beside ``root``."""
     value = fields.get("language")
-    if value is None or value in LANGUAGES:
-        return value
-    told = shown(value) if isinstance(value, str) else yaml_kind(value)
-    findings.add(("language",), f"must be {' or '.join(LANGUAGES)}, not {told}")
-    return None
+    is_right = value is None or findings.is_one_of(("language",), value, LANGUAGES)
+    return value if is_right else None
 
 
 # The moderator's graph in a workflow file: entries (seed 000) or a flat list (seed 001).
@@ -283,6 +280,10 @@ _HISTORY = re.compile(
 """A member of the meta of the steps of another role, or of one of these steps."""
 
 _EMPTY = "the condition is empty; leave it out if it always holds"
+_NO_MODERATOR = (
+    "a workflow needs a moderator: a list of transitions, the first from $START; or a root: a "
+    "container"
+)
 
 
 @dataclass(slots=True)
@@ -316,38 +317,25 @@ def read_graph(
             return GraphReading(path, is_understood=False)
         fields = findings.read_fields(path, value, ("graph",)) or {}
         path, value = (*path, "graph"), fields.get("graph")
-    reader = _GraphReader(findings, path, roles=roles, check_condition=check_condition)
+    reader = _GraphReader(findings, path, roles, check_condition)
     if isinstance(value, list) and value:
         reader.read_list(value)
     else:
-        findings.add(path, _no_list(value))
+        told = f"must be a list of transitions, not {yaml_kind(value)}"
+        findings.add(path, _NO_MODERATOR if value is None or value == [] else told)
         reader.reading.is_understood = False
     return reader.reading
 
 
-def _no_list(value: Any) -> str:
-    if value is None or value == []:
-        return (
-            "a workflow needs a moderator: a list of transitions, the first from $START; or a "
-            "root: a container"
-        )
-    return f"must be a list of transitions, not {yaml_kind(value)}"
-
-
 class _GraphReader:
     def __init__(
-        self,
-        findings: Findings,
-        path: DocumentPath,
-        *,
-        roles: Sequence[str],
-        check_condition: CheckCondition,
+        self, findings: Findings, path: DocumentPath, roles: Sequence[str], check: CheckCondition
     ) -> None:
         self.reading = GraphReading(path)
         self._findings = findings
         self._roles = roles
         self._known = frozenset(roles)
-        self._check_condition = check_condition
+        self._check_condition = check
 
     def read_list(self, entries: list[Any]) -> None:
         """Read all *entries*: flat ones if they have a ``to`` and none has transitions."""
@@ -485,7 +473,7 @@ def check_routes(findings: Findings, reading: GraphReading, *, roles: Sequence[s
     for role in roles:
         if role not in reached:
             findings.add(("roles", role), "no path from $START leads to this role")
-    _check_ends(findings, reading, ways=ways, reached=[name for name in roles if name in reached])
+    _check_ends(findings, reading, ways, [name for name in roles if name in reached])
 
 
 def warn_of_conditions(
@@ -520,11 +508,7 @@ def warn_of_conditions(
 
 
 def _check_ends(
-    findings: Findings,
-    reading: GraphReading,
-    *,
-    ways: Mapping[str, set[str]],
-    reached: Sequence[str],
+    findings: Findings, reading: GraphReading, ways: Mapping[str, set[str]], reached: Sequence[str]
 ) -> None:
     dead_ends = [role for role in reached if not ways.get(role)]
     for role in dead_ends:

@@ -23,6 +23,7 @@ from uwf_git.model.definition.definition import (
     yaml_kind,
 )
 from uwf_git.model.flow import MAX_NESTING
+from uwf_git.model.limits import LONGEST_MS
 from uwf_git.model.names import check_path_below, fold, is_node_hash
 from uwf_git.model.workflow import END, START
 from uwf_git.model.workflow_name import check_name
@@ -40,15 +41,12 @@ from uwf_git.model.yaml_reader import (
 
 _PROTOCOLS = ("positional", "flags")
 
-# Longer ones overflow the system calls that wait.
-_LONGEST_TIMEOUT_S = 365 * 24 * 3600
-
 # The longest wait between two attempts (commands/turn/choose_agent.py).
 _LONGEST_BACKOFF_S = 3600
 
 _NUMBERS: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "timeout": (
-        lambda seconds: 0 < seconds <= _LONGEST_TIMEOUT_S,
+        lambda seconds: 0 < seconds <= LONGEST_MS // 1000,
         "a number of seconds, above 0 and at most a year",
     ),
     "retries": (lambda number: number >= 0, "a whole number, 0 or more"),
@@ -283,7 +281,7 @@ class RolesFile(NamedTuple):
 
 
 def read_roles(
-    findings: Findings, value: Any, *, check_schema: CheckSchema, file: RolesFile
+    findings: Findings, value: Any, check_schema: CheckSchema, file: RolesFile
 ) -> dict[str, RoleDefinition]:
     """Read what is under ``roles``; a role with a problem is left out and reported."""
     path = ("roles",)
@@ -449,4 +447,5 @@ def list_fields(schema: Any) -> tuple[list[str], bool]:
         or any(is_part_open for _, is_part_open in parts)
         or not ("properties" in schema or parts)
     )
-    return [field for fields in (*own, *(each for each, _ in parts)) for field in fields], is_open
+    listed = [field for fields in (*own, *(each for each, _ in parts)) for field in fields]
+    return [field for field in listed if isinstance(field, str)], is_open

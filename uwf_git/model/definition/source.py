@@ -43,8 +43,7 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.workflow import (
     Graph,
     Transition,
-    build_flow,
-    build_moderator,
+    build_moves,
     build_roles,
     write_agents,
 )
@@ -124,9 +123,8 @@ def read_definition(
     language = read_language(findings, fields) if is_flow else None
     find_used = None if is_flow else outside.find_used
     around = RolesFile(name, find_used, outside.check_text, language or LANGUAGES[0])
-    roles: dict[str, RoleDefinition] = {}
-    if not is_flow or named:
-        roles = read_roles(findings, named, check_schema=check_schema, file=around)
+    is_without = is_flow and not named
+    roles = {} if is_without else read_roles(findings, named, check_schema, around)
     role_names = list(named) if isinstance(named, dict) else []
     graph: Graph = {}
     flow: FlowDefinition | None = None
@@ -263,9 +261,7 @@ def read_addition(
     keys = ("roles", "moderator", "graph", "agentOverrides")
     fields = read_appended_top(findings, document.value, keys)
     named = fields.get("roles")
-    roles: dict[str, RoleDefinition] = {}
-    if named is not None:
-        roles = read_roles(findings, named, check_schema=check_schema, file=file)
+    roles = {} if named is None else read_roles(findings, named, check_schema, file)
     added = list(named) if isinstance(named, dict) else []
     known = [*names, *(name for name in added if name not in names)]
     appended = _read_appended_graph(findings, fields, known, check_condition)
@@ -286,12 +282,9 @@ def append_addition(
     """Return the Workflow node of *workflow* and *addition*, and the other new nodes."""
     roles, nodes = build_roles(addition.roles, timestamp=timestamp)
     payload: dict[str, Any] = {**workflow.payload, "roles": workflow.payload["roles"] | roles}
-    if addition.flow is None:
-        moves, part = build_moderator(addition.graph, timestamp=timestamp), "moderator"
-    else:
-        moves, part = build_flow(addition.flow, timestamp=timestamp), "flow"
-        nodes += addition.flow.used
-    payload[part] = reference(moves.hash)
+    moves = build_moves(addition.flow or addition.graph, timestamp=timestamp)
+    payload["moderator" if addition.flow is None else "flow"] = reference(moves.hash)
+    nodes += () if addition.flow is None else addition.flow.used
     if addition.agent_overrides:
         own = write_agents(addition.agent_overrides)
         payload["agentOverrides"] = {**payload.get("agentOverrides", {}), **own}
@@ -393,9 +386,7 @@ def read_flow_addition(
         value, path = fields.get("nodes"), ("nodes",)
     named = fields.get("roles")
     around = RolesFile(check_text=surroundings.check_text, language=to.flow.language)
-    roles = {}
-    if named is not None:
-        roles = read_roles(findings, named, check_schema=check_schema, file=around)
+    roles = {} if named is None else read_roles(findings, named, check_schema, around)
     known = {**to.roles, **dict.fromkeys(named if isinstance(named, dict) else ())}
     blank = {
         name: RoleDefinition(name, "", "", None, output_schema=True, output_file=output)
