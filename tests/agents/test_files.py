@@ -15,6 +15,7 @@ from uwf_git.agents.files import (
     OutputFile,
     create_output,
     find_below,
+    is_secret_name,
     open_left_file,
     read_below,
     read_left_file,
@@ -76,6 +77,26 @@ def test_secrets_by_name_are_neither_read_nor_removed(root: Path) -> None:
     with pytest.raises(BadFileBelow, match="secret by its name"):
         remove_below(str(root), "conf/id_ed25519")
     assert (root / "conf" / "id_ed25519").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_secret"),
+    [
+        ("home/.docker/config.json", True),
+        (".docker/php.ini", False),
+        (".kube/config", True),
+        (".kube/configmap.yaml", False),
+        (".config/gh/hosts.yml", True),
+        (".config/nvim/init.lua", False),
+        ("db/.pgpass", True),
+        ("Private.PPK", True),
+        (".aws/credentials", True),
+        ("docs/.aws", False),
+        (".kube/config/x.yaml", False),
+    ],
+)
+def test_secrets_are_known_by_name_and_place(path: str, *, is_secret: bool) -> None:
+    assert is_secret_name(path) is is_secret
 
 
 def test_other_kinds_of_files_are_refused(root: Path) -> None:

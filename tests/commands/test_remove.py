@@ -18,8 +18,7 @@ from uwf_git.store.threads.local_files import log_path
 @pytest.fixture
 def ended(world: World) -> ThreadId:
     """Return a thread that was killed after a step."""
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.kill(thread)
     return thread
 
@@ -107,13 +106,16 @@ def test_remote_tracking_refs_are_removed_and_reported(
 ) -> None:
     store = Path(world.store.path)
     tip = world.tip(ended)
-    for name, place in (("hub", "archive"), ("mirror", "threads"), ("empty", None)):
-        set_config(f"{store}/config", f"remote.{name}.url", "https://example.com/x.git")
-        if place:
-            git("update-ref", f"refs/uwf/remotes/{name}/{place}/{ended}", tip, cwd=store)
+    set_config(f"{store}/config", "remote.hub.url", "https://example.com/x.git")
+    # Of all but the first, git has removed the settings.
+    for name, place in (("hub", "archive"), ("mirror", "threads"), ("team/old", "archive")):
+        git("update-ref", f"refs/uwf/remotes/{name}/{place}/{ended}", tip, cwd=store)
+        if name == "hub":
+            git("pack-refs", "--all", cwd=store)
+    git("update-ref", f"refs/uwf/remotes/empty/archive/{world.start()}", tip, cwd=store)
     world.reopen()
 
-    assert world.remove(ended)[0].remotes == ["hub", "mirror"]
+    assert world.remove(ended)[0].remotes == ["hub", "mirror", "team/old"]
     assert left(world, ended, git) == []
 
 

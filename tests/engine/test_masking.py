@@ -1,6 +1,8 @@
 import base64
 import html
 import json
+import re
+import shlex
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -276,6 +278,30 @@ def test_key_that_holds_what_looks_like_escapes_is_known() -> None:
     for spelled in (key, json.dumps(key)[1:-1], quote(key), html.escape(key), as_percent(key)):
         assert mask(f"<{spelled}>", (key,)) == "<[masked]>"
         assert find_secrets_in(spelled.encode(), take_fingerprints([key], SALT))
+
+
+def as_bash(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def as_dash(text: str) -> str:
+    return "'" + re.sub("'+", lambda found: f"""'"{found[0]}"'""", text) + "'"
+
+
+@pytest.mark.parametrize("secret", ["ab'cdEF9gh7Kx2", "'ab''cd\"EF9gh7Kx'"])
+@pytest.mark.parametrize("outer", [str, json.dumps, html.escape, as_percent])
+@pytest.mark.parametrize("inner", [as_bash, as_dash, shlex.quote])
+def test_single_quote_is_masked_and_found_as_shells_quote_it(
+    inner: Callable[[str], str], outer: Callable[[str], str], secret: str
+) -> None:
+    spelled = outer(inner(f"bob:{secret}"))
+    masked = mask(spelled, (secret,))
+
+    assert masked.count("[masked]") == 1
+    assert len(masked) - len(outer("'bob:'")) < 30
+    assert secret in find_secrets_in(spelled.encode(), take_fingerprints([secret], SALT))
+    whole = inner(secret).encode()
+    assert {find_unsettled(whole[:end], (secret,)) for end in range(1, len(whole) - 1)} <= {0, 1}
 
 
 def test_short_pieces_of_base64_are_none() -> None:

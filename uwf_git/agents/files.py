@@ -176,17 +176,22 @@ def open_left_file(
 _NAMES_OF_SECRETS = (
     *(".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks"),
     *("*.keystore", "id_rsa*", "id_dsa*", "id_ed25519*", "id_ecdsa*", "*.tfvars", ".htpasswd"),
-    *(".dockercfg", ".netrc", ".pypirc", ".npmrc", ".git-credentials"),
-    *("credentials.json", "secrets.json"),
+    *(".dockercfg", ".netrc", ".pypirc", ".npmrc", ".git-credentials", ".pgpass", ".my.cnf"),
+    *(".vault-token", "*.kdbx", "*.ppk", "credentials.json", "secrets.json"),
 )
-_FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
+_FOLDERS_OF_SECRETS = (
+    *("/.aws/", "/.azure/", "/.config/gcloud/", "/.config/gh/", "/.env.d/", "/.gnupg/", "/.ssh/"),
+)
+# Projects have other files in these folders.
+_PATHS_OF_SECRETS = ("/.docker/config.json", "/.kube/config")
 _EXAMPLES = (".example", ".sample", ".template", ".pub")
 
 
 def is_secret_name(path: str) -> bool:
     """Check whether files of the name of *path* hold secrets: no record and no agent gets them."""
-    *folders, name = path.lower().split("/")
-    if not _FOLDERS_OF_SECRETS.isdisjoint(folders):
+    path = f"/{path.lower()}"
+    above, _, name = path.rpartition("/")
+    if path.endswith(_PATHS_OF_SECRETS) or any(f in f"{above}/" for f in _FOLDERS_OF_SECRETS):
         return True
     return not name.endswith(_EXAMPLES) and any(
         fnmatchcase(name, pattern) for pattern in _NAMES_OF_SECRETS
@@ -198,8 +203,8 @@ class BadFileBelow(AgentFailed):
 
     code = "bad-file-below"
 
-    def __init__(self, path: str, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{path} {problem}", hint=hint, path=path)
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path} {problem}", path=path)
         self.problem = problem
 
 
@@ -300,7 +305,6 @@ def walk_down(
 # number of folders but no link. Names are compared in NFC, as some systems store them decomposed.
 
 _WILD = frozenset("*?[")
-_ANY_FOLDERS = "**"
 MOST_NAMES = 100_000
 
 
@@ -332,7 +336,7 @@ def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list
 
 def _find(root: str, folder: str, parts: list[str], left: list[int]) -> Iterator[str]:
     part, rest = parts[0], parts[1:]
-    is_deep = part == _ANY_FOLDERS
+    is_deep = part == "**"
     if is_deep:
         # No folder at all, too.
         yield from _find(root, folder, rest or ["*"], left)

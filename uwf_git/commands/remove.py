@@ -28,11 +28,9 @@ from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.remotes.remotes import (
     Remote,
     Sides,
-    list_remotes,
+    forget_tracked,
     list_sides,
     read_shared,
-    read_sides,
-    track,
 )
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -223,19 +221,11 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             store.refs.delete(ACTIVE + thread, seen=active)
         for commit in list_preserved(store, thread):
             release(store, thread, commit)
-        remotes = [each for each in list_remotes(store.config) if _forget(store, each, thread)]
+        remotes = forget_tracked(store, thread)
         if not store.refs.delete(ARCHIVE + thread, seen=removal.commit):
             raise HeadMoved(thread)
         forget_lock(store, thread)
-    return Removed(removal, [remote.name for remote in remotes], work)
-
-
-def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:
-    """Remove the tracking refs of the thread at *remote*; return whether there were any."""
-    sides = read_sides(store, remote, thread)
-    tracked = {"threads": sides.there_active, "archive": sides.there_archived}
-    track(store, remote, {f"{kind}/{thread}": (oid, None) for kind, oid in tracked.items()})
-    return sides.there is not None
+    return Removed(removal, remotes, work)
 
 
 # Adopt a remote's history for a diverged thread, once a fork keeps the local one.

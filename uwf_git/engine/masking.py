@@ -5,7 +5,6 @@ import html
 import json
 import re
 import sys
-from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -59,6 +58,10 @@ def _drop(_escape: bytes) -> bytes:
     return b""
 
 
+def _unquote(escape: bytes) -> bytes:
+    return b"'" * (escape.count(b"'") - 2)
+
+
 _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 _HEXADECIMAL = re.compile(rb"[0-9a-fA-F]+")
 
@@ -90,6 +93,8 @@ _ENTITY = re.compile(
     rb"|[a-zA-Z][a-zA-Z0-9]{1,31};|amp|[lg]t|quot)"
 )
 _ENCODINGS = (
+    # A single quote within single quotes, as bash and dash print it, also without its backslash.
+    _Encoding(b"'", re.compile(rb"'(?:\\{0,20}'|\"'{1,20}\")'"), _unquote),
     _Encoding(b"\\", _BACKSLASHES, _decode_backslash),
     _Encoding(b"%", re.compile(rb"%[0-9a-fA-F]{2}"), lru_cache(unquote_to_bytes)),
     _Encoding(b"&", _ENTITY, _decode_entity),
@@ -105,7 +110,7 @@ _LINES = (
 
 # An escape that may go on.
 _HALF = re.compile(
-    rb"(?:%[0-9a-fA-F]?|&#?[a-zA-Z0-9]{0,32}"
+    rb"(?:%[0-9a-fA-F]?|&#?[a-zA-Z0-9]{0,32}|'(?:\\*'?|\"'*\"?)"
     rb"|\\+(?:[uU]\{?[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[0-7]{1,2})?)\Z"
 )
 _LONGEST_HALF = 40
@@ -247,8 +252,7 @@ _URL_PASSWORD = re.compile(r"\w://[^\s/:@]*:([^\s/@]+)@")
 # Shorter ones occur in any text by chance.
 _SHORTEST_LINE = 16
 
-# `changeme`, `disabled`: words of one case, and numbers, are common settings, and would be masked
-# in prose.
+# `changeme`, `Disabled`: words and numbers are common settings, and would be masked in prose.
 _WORD = re.compile(r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}|[0-9]{1,11})")
 # A key in base64 may begin with `/`, too: it has a longer word than the names of directories above.
 _PLACE = re.compile(r"(?:~/|\.{1,2}/|/(?![A-Za-z0-9]{20}|.*[^\w ./:@~-])|[A-Za-z]:\\|file:)")
@@ -276,8 +280,6 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    if not secrets:
-        return text
     return in_bytes(text, lambda data: mask_bytes(data, secrets))
 
 
@@ -507,7 +509,6 @@ _BEGINNING = 8
 
 # In base64, eight bytes have ten characters that they share with no other byte.
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{10,}")
-_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX = re.compile(rb"[0-9a-fA-F]{16,}")
 
 
@@ -558,13 +559,9 @@ def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
 
 def _decode_base64(text: bytes) -> bytes:
     """Return what the words of *text* encode, whichever of four characters a group begins with."""
-    parts = []
-    for word in _BASE64.findall(text):
-        plain = word.translate(_FROM_URL_SAFE)
-        for start in range(4):
-            group = plain[start:]
-            parts.append(b64decode(group + b"A" * (-len(group) % 4)))
-    return b"\0".join(parts)
+    groups = (word[start:] for word in _BASE64.findall(text) for start in range(4))
+    padded = (group + b"A" * (-len(group) % 4) for group in groups)
+    return b"\0".join(map(base64.urlsafe_b64decode, padded))
 
 
 def _decode_hex(text: bytes) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from cli.demo_verbs import Unprintable
 from cli.program import Uwf
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,32 +22,22 @@ from uwf_git.cli.session import ReaderGone
 from uwf_git.cli.uwf import UWF
 from uwf_git.errors import Failure, Problem, Refused
 
+INVALID = "invalid value: 'x' is not a"
+
+
+def no_option(typed: str, *possible: str) -> click.NoSuchOption:
+    return click.NoSuchOption(typed, possibilities=possible)
+
 
 @pytest.mark.parametrize(
     ("error", "message", "hint"),
     [
         (click.UsageError("Missing command."), "missing command", None),
         (click.UsageError("XML is not allowed."), "XML is not allowed", None),
-        (
-            click.NoSuchOption("--forat", possibilities=["--format"]),
-            "no such option",
-            "did you mean",
-        ),
-        (
-            click.NoSuchOption("--at", possibilities=["--format", "--patch", "--utc"]),
-            "no such option",
-            None,
-        ),
-        (
-            click.BadParameter("'x' is not a valid integer range."),
-            "invalid value: 'x' is not a whole number",
-            None,
-        ),
-        (
-            click.BadParameter("'x' is not a valid float range."),
-            "invalid value: 'x' is not a valid number",
-            None,
-        ),
+        (no_option("--forat", "--format"), "no such option", "did you mean"),
+        (no_option("--at", "--format", "--patch", "--utc"), "no such option", None),
+        (click.BadParameter("'x' is not a valid integer range."), f"{INVALID} whole number", None),
+        (click.BadParameter("'x' is not a valid float range."), f"{INVALID} valid number", None),
         (click.NoSuchOption("--json"), "no such option", "did you mean --format json"),
         (click.UsageError("Odd. (Did you mean one of: '-a', '-b'?)"), "odd", "did you mean one"),
         (click.BadParameter("it is 0.5. No.", param_hint="-n"), "invalid value for -n", None),
@@ -265,11 +256,6 @@ def test_whatever_is_raised_ends_in_words_and_a_status(
 ) -> None:
     assert run_guarded(raising(error), environ={}, as_json=lambda: False) == status
     assert capsys.readouterr() == ("", told)
-
-
-class Unprintable(Exception):
-    def __str__(self) -> str:
-        raise ValueError("not even that")
 
 
 def raised(error: Exception) -> Exception:

@@ -271,8 +271,7 @@ def test_thread_is_offered_with_its_status_workflow_and_task(uwf: Uwf, offered: 
 def test_verb_is_offered_the_threads_that_it_can_change(uwf: Uwf, offered: Offered) -> None:
     thread = uwf.begun()
     uwf.json("thread", "pause", thread)
-    other = uwf.begun()
-    uwf.json("thread", "kill", other)
+    other = uwf.killed()
 
     assert list(offered("uwf thread resume ")) == [thread]
     assert list(offered("uwf thread rm ")) == [other]
@@ -320,8 +319,7 @@ def test_remote_is_offered_with_its_place(uwf: Uwf, offered: Offered) -> None:
 
 
 def test_nothing_is_said_of_a_changed_config(uwf: Uwf, offered: Offered) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
     set_config(f"{uwf.session.repo}/config", "core.editor", "other")
 
     assert list(offered("uwf thread show ")) == [thread]

@@ -177,27 +177,40 @@ def test_every_refusal_has_a_hint(error: UwfError) -> None:
 
 @pytest.mark.parametrize("text", ["a", "b=日本", '{"command": "@x"}', "env X=@file y", "a@b", "@"])
 def test_value_that_names_no_file_is_given_back(text: str) -> None:
-    assert read_agent_option(text) == text
+    assert read_agent_option(text, {}) == text
 
 
 def test_file_is_replaced_by_its_settings(uwf: Uwf) -> None:
     file = uwf.file("command: uwf-x\nenv: {LANG: C}\n", name="agent=1.yaml")
     settings = {"command": "uwf-x", "env": {"LANG": "C"}}
 
-    assert json.loads(read_agent_option(f"@{file}")) == settings
-    role, _, given = read_agent_option(f"writer=@{file}").partition("=")
+    assert json.loads(read_agent_option(f"@{file}", {})) == settings
+    role, _, given = read_agent_option(f"writer=@{file}", {}).partition("=")
     assert (role, json.loads(given)) == ("writer", settings)
     plain = uwf.file("uwf-x --fast\n", name="plain.yaml")
-    assert json.loads(read_agent_option(f"@{plain}")) == {"command": "uwf-x --fast"}
+    assert json.loads(read_agent_option(f"@{plain}", {})) == {"command": "uwf-x --fast"}
+
+
+def test_secret_that_a_shell_has_put_in_is_told(uwf: Uwf) -> None:
+    environ = {**uwf.session.environ, "API_KEY": "Kq83ndJw93ndhW71xx"}
+    agent = f"{uwf.agent()} --key {environ['API_KEY']}"
+    uwf.begun()
+
+    ran = uwf("thread", "start", "demo", "-p", "x", "--agent", agent, environ=environ)
+
+    ran.says(0, "warning: --agent has the value of API_KEY in it")
+    assert """--agent 'uwf-shell "… $API_KEY …"'""" in ran.err
+    assert environ["API_KEY"] not in ran.err
+    assert "warning" not in uwf("thread", "start", "demo", "-p", "x", "--agent", agent).err
 
 
 def test_what_cannot_be_stored_is_refused(uwf: Uwf) -> None:
     with refuses("not-text"):
-        read_agent_option("\udcff")
+        read_agent_option("\udcff", {})
     with refuses("input-unreadable"):
-        read_agent_option("writer=@nowhere.yaml")
+        read_agent_option("writer=@nowhere.yaml", {})
     with refuses("bad-agent", match=r"bad\.yaml is no agent: timeout"):
-        read_agent_option(f"@{uwf.file('timeout: -1', name='bad.yaml')}")
+        read_agent_option(f"@{uwf.file('timeout: -1', name='bad.yaml')}", {})
 
 
 # Limits as people type them.

@@ -60,8 +60,7 @@ def begin_project(world: World, git: Git) -> str:
 
 def split(world: World, source: str = PAIR) -> tuple[ThreadId, list[ThreadId]]:
     """Begin a thread that splits; return it and its branches."""
-    thread = world.begun(source)
-    world.step(thread)
+    thread = world.stepped(source=source)
     return thread, children(world.snapshot(thread))
 
 

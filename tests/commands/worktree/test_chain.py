@@ -184,8 +184,7 @@ def test_staged_secrets_links_to_keys_and_pipes_are_left_out(
     (place / "notes").unlink()
     os.mkfifo(place / "notes")
     commit = chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
-    told = left_out(chain, commit)
-    assert told.keys() >= {".env", "conf", "link", "notes"}
+    assert left_out(chain, commit).keys() >= {".env", "conf", "link", "notes"}
     assert chain.git.ask("show", f"{commit}:conf") == "url"
     assert "s3cret" not in chain.git.ask("log", "-p", "--stat", commit)
     assert ".env" not in list_tree(chain, commit)
@@ -438,9 +437,7 @@ def begin(world: World, git: Git, *settings: str) -> Snapshot:
     begin_project(world, git)
     if settings:
         git(*settings, cwd=world.place)
-    thread = world.begun(PAIR)
-    world.step(thread)
-    tip = world.snapshot(thread)
+    tip = world.snapshot(world.stepped(source=PAIR))
     begin_branch(world.store, tip, 0)
     return world.snapshot(children(tip)[0])
 

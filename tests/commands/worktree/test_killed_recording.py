@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands.step.test_ending import user_state
 from commands.worktree.project import begin_project
-from commands.world import Git, World
+from commands.world import DEMO, Git, World
 
 from uwf_git.commands.control.files import find_files, restore_files, view_files
 from uwf_git.commands.verify.verify import check_ranges, find_targets
@@ -69,8 +69,7 @@ def test_a_killed_step_is_taken_up_with_its_files(
         git("checkout", "--quiet", "notes", cwd=world.place)
         state = user_state(world.place, git)
         ran.unlink(missing_ok=True)
-        world.put()
-        thread = world.start(command)
+        thread = world.begun(DEMO, command)
         words = ("thread", "step", thread)
         status, calls = run_killed(world, tmp_path, words, at=at, when=when)
         if calls < at:
@@ -92,22 +91,19 @@ def test_a_killed_restore_is_repeated_whole(
 ) -> None:
     begin_project(world, git)
     command = world.program(AGENT.format(ran=world.place.parent / "ran"), name="agent.tmp")
-    world.put()
-    thread = world.start(command)
+    thread = world.begun(DEMO, command)
     for _ in range(2):
         assert run_killed(world, tmp_path, ("thread", "step", thread), at=0, when=when)[0] == 0
     state = user_state(world.place, git)
     for at in range(1, 100):
         (world.place / "notes").write_text(f"mine {at}\n")
-        words = ("thread", "restore", thread, "1")
-        calls = run_killed(world, tmp_path, words, at=at, when=when)[1]
+        calls = run_killed(world, tmp_path, ("thread", "restore", thread, "1"), at=at, when=when)[1]
         if calls < at:
             break
         world.reopen()
         undo = restore_files(world.store, world.caller, thread, "1").before
         assert (world.place / "notes").read_text() == "begun\nedited\n"
-        history = git("log", "-p", "--format=", undo, cwd=world.place)
-        assert f"+mine {at}\n" in history
+        assert f"+mine {at}\n" in git("log", "-p", "--format=", undo, cwd=world.place)
         check_whole(world, git, thread)
         assert user_state(world.place, git) == state
     assert calls > 8

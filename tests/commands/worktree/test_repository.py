@@ -26,7 +26,7 @@ def project(tmp_path: Path, git: Git) -> Path:
 
 def test_a_variable_of_git_does_not_lead_to_another_repository(project: Path) -> None:
     environ = {**os.environ, "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/"}
-    assert find_origin(environ, str(project), at="").repository == str(project / ".git")
+    assert find_origin(environ, str(project), at="", store="/s").repository == str(project / ".git")
 
 
 def test_changes_are_told_by_name(project: Path, git: Git) -> None:
@@ -35,7 +35,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
         (project / f"new {number}").touch()
 
     with refuses("not-clean") as raised:
-        find_origin(os.environ, str(project / "part"), at="")
+        find_origin(os.environ, str(project / "part"), at="", store="/s")
 
     assert raised.value.facts["changed"][:3] == ["part/file", "part/moved", "new 0"]
     assert raised.value.message.endswith(": part/file, part/moved, new 0 and 3 more")
@@ -43,9 +43,26 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
     assert "`uwf thread run ID` goes on" in (raised.value.hint or "")
 
 
+def test_the_store_in_use_is_no_change(project: Path, git: Git) -> None:
+    """Of what is beside it git tells the folder, so the folder alone is not asked for."""
+    store, other = project / "data" / "[s].git", project / "part" / "other.git"
+    for path in (store, other):
+        git("init", "--quiet", "--bare", str(path), cwd=project)
+
+    with refuses("not-clean") as raised:
+        find_origin(os.environ, str(project / "part"), at="", store=str(store))
+    assert raised.value.facts["changed"] == ["part/other.git/"]
+    assert "; data/[s].git is the store: put it into .git/info/exclude" in str(raised.value.hint)
+    with refuses("not-clean"):
+        find_origin(os.environ, str(project), at="", store=str(project))
+
+    git("clean", "-qffd", "part", cwd=project)
+    assert find_origin(os.environ, str(project), at="", store=str(store)).prefix == ""
+
+
 def test_a_git_directory_is_no_work_tree(project: Path) -> None:
     with refuses("not-isolated", match="it is not in a work tree"):
-        find_origin(os.environ, str(project / ".git"), at="")
+        find_origin(os.environ, str(project / ".git"), at="", store="/s")
 
 
 def test_a_commit_is_nobodys(project: Path, git: Git) -> None:

@@ -277,6 +277,8 @@ def test_settings_that_were_kept_count_for_their_repository_alone(
 ) -> None:
     kept, own = str(tmp_path / "of" / "thread"), str(project / ".git")
     keep_settings(kept, str(project))
+
+    assert os.stat(tmp_path / "of").st_mode & 0o077 == 0  # tokens are in it
     git("config", "include.path", "nowhere", cwd=project)
     git("config", "core.autocrlf", "input", cwd=project)
     git("config", "core.editor", "evil", cwd=project)
@@ -329,12 +331,14 @@ def test_what_was_not_used_for_a_day_goes(project: Path) -> None:
 
     with fenced(os.environ, Place(own)) as environment:
         used = Path(environment["GIT_DIR"])
+        (used / "info" / "still").touch()
         os.utime(used, (1, 1))
     with fenced(os.environ, Place(own)) as environment:
         assert environment["GIT_DIR"] == str(used)
 
     assert sorted(os.listdir(folder)) == sorted([used.name, "going", "young"])
     assert used.stat().st_mtime > 1
+    assert (used / "info" / "still").exists()
 
 
 def test_what_submodules_say_is_not_looked_for_is_not(

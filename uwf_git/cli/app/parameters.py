@@ -5,17 +5,24 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import update_wrapper
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from uwf_git.agents.command_line import BadJson, parse_strict_json
+from uwf_git.cli.output.screen import note
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.text import parse_duration_ms
+from uwf_git.surroundings import Lazy
+
+if TYPE_CHECKING:
+    from uwf_git.engine import masking
+else:
+    masking = Lazy("uwf_git.engine.masking")  # few verbs have agents typed
 
 # Files, standard input, prompts.
 #
@@ -247,15 +254,26 @@ def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...
     """Add the argument ``agents: tuple[str, ...]`` to a verb, with the content of files."""
 
     def read(given: dict[str, Any]) -> None:
-        given["agents"] = tuple(map(read_agent_option, given["agents"]))
+        environ = click.get_current_context().obj.environ
+        given["agents"] = tuple(read_agent_option(each, environ) for each in given["agents"])
 
     option = click.option("--agent", "agents", multiple=True, metavar=METAVAR, help=help_text)
     return with_options(read, option)
 
 
-def read_agent_option(text: str) -> str:
-    """Return a value of ``--agent`` with the content of the file that it names, as JSON."""
+def read_agent_option(text: str, environ: Mapping[str, str]) -> str:
+    """Return a value of ``--agent`` with the content of the file that it names, as JSON.
+
+    It warns of what looks like a secret of *environ*, as a shell puts it in.
+    """
     text_argument(text, "--agent")
+    for name, value in environ.items():
+        if masking.mask(text, masking.find_secrets({name: value})) != text:
+            note(
+                f"warning: --agent has the value of {name} in it, and is recorded, and pushed; if "
+                "that is a secret, single quotes leave it to the agent's environment: "
+                f"""--agent 'uwf-shell "… ${name} …"'"""
+            )
     named = _FILE.fullmatch(text)
     if named is None:
         return text

@@ -28,6 +28,7 @@ from uwf_git.commands.turn.flow import read_spending
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
+from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import read_snapshot
 
@@ -247,12 +248,15 @@ def rm_command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  
     """Remove archived threads from this store, and their branches.
 
     At a terminal it asks first; without one it needs --yes. Removed are the thread's refs here, its
-    remote-tracking refs, and its files on this machine; of a branch with `isolation: worktree` also
-    refs/uwf/work/ID and refs/uwf/inner/ID/ in the repository where it worked (`git update-ref` with
+    remote-tracking refs, and its files on this machine; also the recorded files, refs/uwf/work/ID
+    and refs/uwf/inner/ID/ in the repositories where it began and worked last (`git update-ref` with
     the refs and commits in the result brings them back). The history that forks share stays. So do
     the commits, until `uwf gc` prunes them (until then the commit in the result restores the
     thread: `git update-ref refs/archive/ID COMMIT`), and the thread at remotes: the next fetch
-    brings it back unless it is removed there as well.
+    brings it back unless it is removed there as well, and so does a push from any other clone.
+
+    To erase at once, run `git gc --prune=now` in the store and in the project: `uwf gc` waits two
+    weeks, or what gc.pruneExpire says, but at least a day.
     """
     store = session.open_store()
     removals = plan_removals(store, threads)
@@ -295,12 +299,19 @@ def _ask(session: Session, removals: list[Removal]) -> None:
 
 def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
     removed = remove_thread(store, caller_of(session), removal)
-    if removed.remotes:
-        have = "has" if len(removed.remotes) == 1 else "have"
+    there = [each.name for each in list_remotes(store.config) if each.name in removed.remotes]
+    if there:
+        have = "has" if len(there) == 1 else "have"
         note(
-            f"note: {', '.join(removed.remotes)} still {have} {removal.thread}; the next fetch "
-            "brings it back"
+            f"note: {', '.join(there)} still {have} {removal.thread}; the next fetch brings it back"
         )
+    work = removed.work
+    for each in () if work is None else (work, *work.others):
+        if each.commit is None:
+            note(
+                f"warning: no {each.ref} was found in {each.repository}: recorded files may stay "
+                f"wherever that is now; `git update-ref -d {each.ref}` in it removes them"
+            )
     document = {
         "thread": removal.thread,
         "workflowName": removal.workflow_name,
@@ -309,15 +320,15 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
         "commit": removal.commit,
         "remotes": removed.remotes,
         "parentThread": removal.parent,
-        "work": None if removed.work is None else _view_work(removed.work),
+        "work": None if work is None else _view_work(work),
     }
     return without_none(document, "parentThread", "work")
 
 
 def _view_work(work: ForgottenWork) -> dict[str, Any]:
-    document = work._asdict()
-    inner = [each._asdict() for each in document.pop("inner")]
-    return {**document, **({"inner": inner} if inner else {})}
+    document = {**work._asdict(), "inner": [each._asdict() for each in work.inner] or None}
+    document["others"] = [_view_work(each) for each in work.others] or None
+    return without_none(document, "commit", "inner", "others")
 
 
 def _count(threads: int) -> str:

@@ -19,7 +19,14 @@ from typing import Any, NamedTuple, TypeAlias
 from uwf_git.agents.files import is_secret_name, open_left_file
 from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.record import LEFT_OUT
-from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, move_ref, name_all
+from uwf_git.commands.worktree.repository import (
+    Git,
+    commit_tree,
+    find_commit,
+    find_inside,
+    move_ref,
+    name_all,
+)
 from uwf_git.errors import Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_oid
 from uwf_git.model.text import visible_line
@@ -110,10 +117,8 @@ class Chain:
         self.refs = [self.ref]
         """Where its commits are; a reader of a fork adds the refs of the threads before it."""
 
-        inside = os.path.relpath(os.path.realpath(store.path), self.worktree)
-        # git lists nothing of its own directory.
-        is_outside = inside.split(os.sep)[0] in {os.pardir, ".git"}
-        self._store = "" if is_outside else inside + os.sep
+        inside = find_inside(place, store.path)
+        self._store = inside and inside + os.sep
         self._most_bytes = read_most(store.config)
         self._has_key: HasKey = None
         self._known: Collection[str] = ()

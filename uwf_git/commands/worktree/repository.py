@@ -102,31 +102,43 @@ def find_origin(
     workdir: str,
     *,
     at: str,
+    store: str,
     kept: Kept = NOTHING_KEPT,
     thread: str = "ID",
 ) -> SplitOrigin:
-    """Return the commit of the repository around *workdir*, which has no uncommitted change."""
+    """Return the commit of the repository around *workdir*, which has no uncommitted change.
+
+    The *store* in use may be inside: what is in it is no change.
+    """
     place = find_place(environ, workdir, kept)
     if isinstance(place, str):
         raise _not_isolated(workdir, place)
     commit = find_commit(Git(environ, place), "HEAD")
     if commit is None:
         raise _not_isolated(workdir, "its repository has no commit yet")
-    changed = list_uncommitted(environ, place)
+    inside = find_inside(place, store)
+    changed = list_uncommitted(environ, place, left_out=inside)
     if changed:
+        aside = f"; {inside} is the store: put it into .git/info/exclude first" if inside else ""
         raise Refused(
             f"the repository of the work directory {workdir} has uncommitted changes: "
             f"{name_some(changed, most=_SHOWN)}",
             code="not-clean",
             hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
             f"them first (`git -C {shlex.quote(workdir)} status`); then `uwf thread run {thread}` "
-            "goes on",
+            f"goes on{aside}",
             path=workdir,
             changed=changed,
         )
     prefix = os.path.relpath(os.path.realpath(workdir), place.worktree)
     prefix = "" if prefix == os.curdir else prefix + os.sep
     return SplitOrigin(at, workdir, find_common_dir(place.git_dir), prefix, commit)
+
+
+def find_inside(place: Place, store: str) -> str:
+    """Return the path of *store* below the work tree; "" if it is outside, around, or in `.git`."""
+    inside = os.path.relpath(os.path.realpath(store), place.worktree)
+    return "" if inside.split(os.sep)[0] in {os.curdir, os.pardir, ".git"} else inside
 
 
 def find_commit(git: Git, name: str | None) -> str | None:

@@ -53,6 +53,7 @@ from uwf_git.store.threads.history import Snapshot, walk_trunks
 from uwf_git.store.threads.local_files import (
     STAYS,
     ThreadBusy,
+    files_size,
     find_workdir,
     forget_lock,
     has_files,
@@ -84,7 +85,7 @@ def note_origin(
 ) -> SplitOrigin:
     """Record the commit of *source* as the origin of all branches that *thread* has at *at*."""
     kept = find_settings(store, thread)
-    origin = find_origin(environ, source, at=at, kept=kept, thread=thread)
+    origin = find_origin(environ, source, at=at, store=store.path, kept=kept, thread=thread)
     write_origin(store, thread, origin)
     return origin
 
@@ -370,13 +371,18 @@ def _list_inside(git: Git, path: str) -> list[str]:
 
 
 class ForgottenWork(NamedTuple):
-    """The work of a branch, whose ref was deleted; its commit stays until git prunes it."""
+    """Recorded files, whose ref was deleted; its commit stays until git prunes it."""
 
     ref: str
-    commit: str
+    commit: str | None
+    """None: no ref was found, so it stays wherever the repository is now."""
+
     repository: str
     inner: tuple[Inner, ...] = ()
     """The same of repositories inside it."""
+
+    others: "tuple[ForgottenWork, ...]" = ()
+    """The same of other repositories in which the thread worked."""
 
 
 def remove_left_worktree(
@@ -429,14 +435,23 @@ def forget_work(
 def forget_chain(
     store: Store, environ: Mapping[str, str], thread: ThreadId, *, cwd: str
 ) -> ForgottenWork | None:
-    """Delete the ref of the files that were recorded for *thread*, as ``forget_work``."""
+    """Delete the ref of the files that were recorded for *thread*, as ``forget_work``.
+
+    It is deleted where the thread works, and where it began, which may be another repository.
+    """
     if not has_files(store, thread):
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
     # Where the work tree of a fork is gone, its repository is not.
-    kept = find_settings(store, thread).repository
-    repository = kept if chain is None else chain.git.place.git_dir
-    return _delete_ref(environ, repository, name_work(thread), cwd=cwd)
+    began = find_settings(store, thread).repository
+    present = began if chain is None else find_common_dir(chain.git.place.git_dir)
+    ref, places = name_work(thread), dict.fromkeys((present, began))
+    found = [work for each in places if (work := _delete_ref(environ, each, ref, cwd=cwd))]
+    is_lost = len(found) < len(places) and began and not os.path.isdir(began)
+    if (is_lost or not found) and os.path.exists(files_size(store, thread)):
+        where = began or find_workdir(store, thread) or "its project"
+        found.append(ForgottenWork(ref, None, where))
+    return found[0]._replace(others=tuple(found[1:])) if found else None
 
 
 def _delete_ref(

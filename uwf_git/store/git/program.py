@@ -35,7 +35,6 @@ with suppress(ImportError):
 # A program never reads the terminal. Agents run in agents/, not here.
 
 _MOST_BYTES = 100_000
-_IN_BACKGROUND = '"$@" &'
 
 
 class ProgramFailed(StoreFailed):
@@ -140,7 +139,7 @@ def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) ->
     """
     with _starting(argv[0]):
         subprocess.run(
-            ["/bin/sh", "-c", _IN_BACKGROUND, "sh", *argv],
+            ["/bin/sh", "-c", '"$@" &', "sh", *argv],
             env=dict(environ),
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -444,11 +443,12 @@ def list_links(
 
 
 def list_uncommitted(
-    environ: Mapping[str, str], place: Place, *, untracked: str = "normal"
+    environ: Mapping[str, str], place: Place, *, untracked: str = "normal", left_out: str = ""
 ) -> list[str]:
-    """List what is neither as HEAD has it nor ignored, also in submodules."""
+    """List what is neither as HEAD has it nor ignored, also in submodules, but not *left_out*."""
     words = ("--porcelain", "-z", "--no-renames", f"--untracked-files={untracked}")
-    ran = run_fenced(environ, place, "status", *words, "--ignore-submodules=dirty")
+    within = (".", f":(exclude,top,literal){left_out}") if left_out else ()
+    ran = run_fenced(environ, place, "status", *words, "--ignore-submodules=dirty", "--", *within)
     if ran.status:
         raise ProgramFailed("git", f"status failed: {ran.last_line}")
     ignored = _read_ignored(place)
@@ -504,7 +504,9 @@ def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None
         kept = {name: values for name, values in found if not name.startswith(_NOT_KEPT)}
         is_known = known.repository == common
         document = json.dumps(known if is_known else Kept(common, _spell(kept)))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(beside := os.path.dirname(path), exist_ok=True)
+        # They may hold tokens.
+        os.chmod(beside, 0o700)
         replace_file(path, document.encode(), durable=False)
 
 
@@ -547,10 +549,11 @@ def _make_git_dir(environ: Mapping[str, str], common: str, place: Place) -> str:
     key = hashlib.sha256(repr((files, sorted(links.items()))).encode()).hexdigest()
     folder = os.path.join(parent, key)
     with suppress(FileNotFoundError):
-        # It is in use.
+        # It is in use: it is no more old when others are swept.
         os.utime(folder)
-        return folder
     _sweep(parent)
+    if os.path.isdir(folder):
+        return folder
     new = tempfile.mkdtemp(dir=parent)
     os.mkdir(os.path.join(new, "info"))
     for name, content in files.items():

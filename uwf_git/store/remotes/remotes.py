@@ -22,7 +22,7 @@ from uwf_git.store.git.config import (
 )
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import has_object
-from uwf_git.store.refs import BadRef, list_bad_files, list_refs
+from uwf_git.store.refs import BadRef, list_bad_files, list_packed_refs, list_refs
 from uwf_git.store.store import Store, own_change
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
@@ -46,7 +46,7 @@ _KINDS: dict[str, UrlKind] = {
 _PLAIN = re.compile(r"[^\x00-\x20\x7f]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:\\@]+)(?::([0-9]{0,5}))?")
-_HIGHEST_PORT = 65_535
+
 # What is meant as a URL and would be the path of a host called "https", or a folder.
 _ALMOST_URL = re.compile(
     rf"(?:{'|'.join(map(re.escape, _KINDS))})(?::|//?[^/]*:[^/]*@)", re.IGNORECASE
@@ -111,7 +111,7 @@ def with_whole_path(url: str, *, relative_to: str) -> str:
 def _is_authority(authority: str) -> bool:
     """Check the host and port: other code would read a malformed authority as another place."""
     found = _HOST.fullmatch(authority.rpartition("@")[2])
-    if found is None or "\\" in authority or int(found[1] or 1) not in range(1, _HIGHEST_PORT + 1):
+    if found is None or "\\" in authority or int(found[1] or 1) not in range(1, 65_536):
         return False
     try:
         urlsplit(f"//{authority}")
@@ -145,22 +145,18 @@ def rewrite_url(text: str, config: GitConfig, *, for_push: bool) -> str:
     """Return *text* rewritten by `url.<base>.insteadOf`, or for a push `pushInsteadOf`."""
     names = ("pushinsteadof", "insteadof") if for_push else ("insteadof",)
     for name in names:
-        longest = max(
-            ((begin, base) for begin, base in _rewrites(config, name) if text.startswith(begin)),
-            key=lambda found: len(found[0]),
-            default=None,
-        )
-        if longest is not None:
-            begin, base = longest
+        found = _rewrites(config, name, text)
+        begin, base = max(found, key=lambda each: len(each[0]), default=("", ""))
+        if begin:
             return base + text[len(begin) :]
     return text
 
 
-def _rewrites(config: GitConfig, name: str) -> Iterator[tuple[str, str]]:
+def _rewrites(config: GitConfig, name: str, text: str) -> Iterator[tuple[str, str]]:
     for setting, values in config.values.items():
         if setting.startswith("url.") and setting.endswith(f".{name}"):
             base = setting[len("url.") : -len(name) - 1]
-            yield from ((value, base) for value in values if value)
+            yield from ((value, base) for value in values if value and text.startswith(value))
 
 
 def shown_url(text: str) -> str:
@@ -383,8 +379,6 @@ def _config_path(store: Store) -> str:
 
 # Make a mirror a remote for uwf; what a mirror is stands in git/config.py.
 
-_OTHERS = ("heads", "tags")
-
 
 def repair_remote(store: Store, name: str) -> None:
     """Give the remote *name*, a mirror, the settings that `uwf remote add` writes."""
@@ -395,7 +389,7 @@ def repair_remote(store: Store, name: str) -> None:
         *refspecs_of(name),
         *(
             ("fetch", f"+refs/{each}/*:refs/{each}/*")
-            for each in _OTHERS
+            for each in ("heads", "tags")
             if list_refs(store.path, f"refs/{each}/")
         ),
     ]
@@ -556,6 +550,20 @@ def forget_tracking(store: Store, remote: Remote) -> None:
     track(store, remote, moves)
 
 
+def forget_tracked(store: Store, thread: ThreadId) -> list[str]:
+    """Remove the tracking refs of *thread*; return the remotes that had some.
+
+    git may have removed or renamed a remote, and left its refs.
+    """
+    walked = os.walk(os.path.join(store.path, TRACKING))
+    folders = (folder for folder, _, files in walked if thread in files)
+    loose = (os.path.relpath(os.path.join(each, thread), store.path) for each in folders)
+    packed = (name for name, _oid in list_packed_refs(store.path, TRACKING))
+    names = sorted({*loose, *(each for each in packed if each.endswith(f"/{thread}"))})
+    store.refs.change({name: (store.refs.find(name), None) for name in names})
+    return list(dict.fromkeys(name.removeprefix(TRACKING).rsplit("/", 2)[0] for name in names))
+
+
 # Thread sides: the refs of a thread here, and its tracking refs of a remote.
 
 
@@ -594,8 +602,5 @@ def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
 def list_sides(store: Store, thread: ThreadId) -> Iterator[tuple[Remote, Sides]]:
     """List where *thread* stands at each remote; a damaged ref is the next fetch's to report."""
     for remote in list_remotes(store.config):
-        try:
-            sides = read_sides(store, remote, thread)
-        except StoreDamaged:
-            continue
-        yield remote, sides
+        with suppress(StoreDamaged):
+            yield remote, read_sides(store, remote, thread)

@@ -452,7 +452,11 @@ def _watch_responses(
         kind = response.headers.get("Content-Type", "")
         if response.status == HTTPStatus.OK and not kind.startswith("application/x-git-"):
             # dulwich would hold all objects of such a server in memory, of any size.
-            raise not_smart(remote)
+            raise RemoteFailed(
+                remote,
+                "it serves files, not git's protocol",
+                hint="ask its owner for `git http-backend`, or for another URL",
+            )
         response.read = meter.counted(response.read)
         return response
 
@@ -542,7 +546,7 @@ def _decode_lines(raw: list[bytes]) -> str:
 
 _LONGEST = 300
 _TOO_LATE = "it did not answer in time"
-_NO_ATOMIC = "does not support atomic"
+
 
 # Source: git-config(1), safe.directory; what git's setup.c says.
 _OWNED_BY_ANOTHER = "detected dubious ownership in repository"
@@ -601,7 +605,7 @@ def failures(url: RemoteUrl) -> Iterator[None]:
     except StrangeHostname as error:
         raise RemoteFailed(url, "the host name is not valid") from error
     except GitProtocolError as error:
-        if _NO_ATOMIC in str(error):
+        if "does not support atomic" in str(error):
             raise AtomicUnsupported(url, str(error)) from error
         # dulwich turns every error of a socket into one of these.
         in_time = "timed out" not in str(error)
@@ -635,15 +639,6 @@ def unauthorized(url: RemoteUrl, *, told: bool) -> RemoteFailed:
         hint="store them in your own credential helper (`git config --global credential.helper`, "
         "then `git credential approve`): a store's own and ~/.netrc do not count; without a "
         "helper uwf prompts on a terminal, unless GIT_TERMINAL_PROMPT=0",
-    )
-
-
-def not_smart(url: RemoteUrl) -> RemoteFailed:
-    """Return the error for a web server that knows nothing of git."""
-    return RemoteFailed(
-        url,
-        "it serves files, not git's protocol",
-        hint="ask its owner for `git http-backend`, or for another URL",
     )
 
 

@@ -99,9 +99,10 @@ class RunDir(NamedTuple):
             return read_if_there(f"{self.path}.{note}").decode()
         return ""
 
-    def write(self, note: Note, text: str) -> None:
+    def write(self, note: Note, text: str, *, mode: int = 0o666) -> None:
+        content = text.encode(errors="replace")
         # A power loss ends the agent too, so these files need not survive one.
-        replace_file(f"{self.path}.{note}", text.encode(errors="replace"), durable=False)
+        replace_file(f"{self.path}.{note}", content, durable=False, mode=mode)
 
     def begin(self, turn: str) -> None:
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
@@ -179,11 +180,10 @@ def is_any_alive(store: Store, thread: ThreadId) -> bool:
 
 
 def is_empty_and_removed(store: Store, thread: ThreadId) -> bool:
-    try:
+    with suppress(OSError):
         os.rmdir(runs_folder(store, thread))
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def remove_runs(store: Store, thread: ThreadId) -> None:
@@ -291,9 +291,7 @@ def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | No
 
 
 def settings_file(store: Store, thread: ThreadId) -> str | None:
-    if store.trust_file is None:
-        return None
-    return os.path.join(os.path.dirname(store.trust_file), SETTINGS, thread)
+    return store.user_path(SETTINGS, thread)
 
 
 def find_workdir(store: Store, thread: ThreadId) -> str | None:
@@ -326,11 +324,10 @@ def _file(store: Store, thread: ThreadId) -> str:
 
 
 LOGS = "logs"
-LOG_SUFFIX = ".log"
 
 
 def log_path(store: Store, thread: ThreadId) -> str:
-    return store.local_path(LOGS, thread + LOG_SUFFIX)
+    return store.local_path(LOGS, thread + ".log")
 
 
 def forget_log(store: Store, thread: ThreadId) -> None:
@@ -592,17 +589,15 @@ def _path(store: Store, thread: ThreadId, suffix: str) -> str:
 RUNNING = "running"
 """The shown status of a ready thread that is being worked on; it is never stored."""
 
-_LOCKS = "locks"
-
 
 def may_be_active(store: Store, thread: ThreadId) -> bool:
-    lock = store.local_path(_LOCKS, thread)
+    lock = _path(store, thread, _STEP)
     # A lock is emptied when it is released, so most threads have empty lock files.
     return _has_content(lock) or _has_content(lock + _DRIVE) or has_runs(store, thread)
 
 
 def list_possibly_active(store: Store) -> list[ThreadId]:
-    folder = store.local_path(_LOCKS)
+    folder = store.local_path("locks")
     locked = {
         ThreadId(thread)
         for name in list_names(folder)
