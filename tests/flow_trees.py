@@ -1,6 +1,7 @@
 """Random flows, and a naive interpreter of them: it recurses, and remembers nothing but the way."""
 
 import math
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ from uwf_git.model.flow import STOPS, Flow, FlowNode, Position, parse_flow, pars
 
 Tree = dict[str, Any]
 
-_agents = st.just({"type": "agent", "agentId": "a"})
+AGENT: Tree = {"type": "agent", "agentId": "a"}
+
+_agents = st.just(AGENT)
 _leaves = st.one_of(
     _agents,
     _agents,
@@ -98,6 +101,20 @@ def order(position: Position) -> tuple[tuple[bool, int, float], ...]:
             position.parts, [False] * (len(position.parts) - 1) + [True], strict=True
         )
     )
+
+
+class Chance:
+    """Answers by chance, the same for the same question."""
+
+    def __init__(self, seed: int, *, most: int = 4) -> None:
+        self._seed, self._most = seed, most
+
+    def is_true(self, node: FlowNode, iteration: int, _at: Position | None = None) -> bool:
+        return random.Random(f"{self._seed} {node.place} {iteration}").random() < 0.5
+
+    def count_bound(self, node: FlowNode, iteration: int, _at: Position | None = None) -> int:
+        chance = random.Random(f"{self._seed} {node.place} {iteration} bound")
+        return chance.randint(not node.has_items, self._most)
 
 
 def interpret(flow: Flow, says: Says, bound: Bound, entry: Position | None = None) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cli.program import Ran
 from commands.world import DEMO
+from programs import write_program
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.start import StartRequest, start_thread
@@ -96,8 +97,7 @@ def place(
 ) -> Place:
     git("init", "-q", "--bare", "store.git", cwd=tmp_path)
     (tmp_path / "demo.yaml").write_text(DEMO)
-    (tmp_path / "agent").write_text(f"#!/bin/sh\n{ANSWER}\n")
-    (tmp_path / "agent").chmod(0o755)
+    write_program(tmp_path / "agent", ANSWER)
     made = Place(tmp_path, clock, thread_ids)
     made.put()
     return made
@@ -137,13 +137,10 @@ def test_prompt_of_ten_megabytes_goes_through(place: Place) -> None:
     prompt = "Zwölf Boxkämpfer jagen Viktor.\n" * 300_000
     (place.path / "prompt.txt").write_text(prompt)
 
+    start = ("thread", "start", "demo", "--agent", "./agent")
     with open(place.path / "prompt.txt", "rb") as file:
-        piped = place.json("thread", "start", "demo", "-p", "-", "--agent", "./agent", stdin=file)[
-            "thread"
-        ]
-    named = place.json(
-        "thread", "start", "demo", "--prompt-file", "prompt.txt", "--agent", "./agent"
-    )["thread"]
+        piped = place.json(*start, "-p", "-", stdin=file)["thread"]
+    named = place.json(*start, "--prompt-file", "prompt.txt")["thread"]
 
     assert place.json("thread", "step", named)["role"] == "writer"
     context = place.json("thread", "context", named)
@@ -213,8 +210,7 @@ def test_home_that_is_missing_matters_only_to_the_default_store(place: Place) ->
 @pytest.fixture
 def read_only(place: Place) -> Iterator[list[str]]:
     """Make the store read-only, and return the prefix for a command."""
-    thread = place.begun()
-    assert thread
+    assert place.begun()
     before: list[str] = []
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

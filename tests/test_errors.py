@@ -13,30 +13,22 @@ from uwf_git.errors import (
     name_some,
 )
 
-BASES: tuple[type[UwfError], ...] = (
-    Refused,
-    BadUsage,
-    AgentFailed,
-    Conflict,
-    StoreDamaged,
-    StoreFailed,
-)
+STATUSES: dict[type[UwfError], int] = {
+    Refused: 1,
+    BadUsage: 2,
+    AgentFailed: 3,
+    Conflict: 4,
+    StoreDamaged: 5,
+    StoreFailed: 1,
+}
 
 
 def test_exit_status_says_whose_move_it_is() -> None:
-    statuses = {base: base.exit_status for base in BASES}
-    assert statuses == {
-        Refused: 1,
-        BadUsage: 2,
-        AgentFailed: 3,
-        Conflict: 4,
-        StoreDamaged: 5,
-        StoreFailed: 1,
-    }
+    assert {base: base.exit_status for base in STATUSES} == STATUSES
 
 
 def test_every_base_has_a_code_of_its_own() -> None:
-    kinds: list[type[UwfError]] = [UwfError, *BASES]
+    kinds: list[type[UwfError]] = [UwfError, *STATUSES]
     codes = [kind.code for kind in kinds]
     assert len(set(codes)) == len(codes)
 

@@ -4,11 +4,7 @@ import subprocess
 
 import pytest
 
-from uwf_git.surroundings import (
-    list_processes,
-    read_process,
-    read_process_start,
-)
+from uwf_git.surroundings import list_processes, read_process, read_process_start
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/stat"), reason="there is no /proc here"

@@ -99,10 +99,7 @@ def test_the_environment_of_this_test_is_sealed() -> None:
 
 
 def test_network_is_closed() -> None:
-    with (
-        socket.socket() as stream,
-        socket.socket(type=socket.SOCK_DGRAM) as datagram,
-    ):
+    with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
         for attempt in (
             lambda: stream.connect(("192.0.2.1", 80)),
             lambda: stream.connect_ex(("192.0.2.1", 80)),

@@ -33,9 +33,7 @@ on_linux = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind(tidy: None) -> None:
-    """Check it of each test."""
+pytestmark = pytest.mark.usefixtures("tidy")
 
 
 def wait_for_ever() -> NoReturn:

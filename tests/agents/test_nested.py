@@ -12,6 +12,7 @@ import pytest
 from agents.conftest import Lives, WaitFor
 from refusing import raising
 
+from uwf_git.agents.command_line import OnOutput
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -34,22 +35,26 @@ print(ran.outcome, ran.exit_code, ran.stdout.decode(), end="")
 """
 
 
+def ignore(_chunk: bytes) -> None:
+    pass
+
+
+def call(script: str, place: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", CALLER, script, str(place / "spool")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Run a shell script as a nested program."""
 
-    def start(script: str, **options: Any) -> NestedRun:
-        listeners = {
-            name: options.pop(name) for name in ("on_stdout", "on_stderr") if name in options
-        }
-        given = {
-            "environment": dict(os.environ),
-            "workdir": str(tmp_path),
-            "given": b"",
-            "folder": str(tmp_path / "spool"),
-        }
+    def start(
+        script: str, *, on_stdout: OnOutput = ignore, on_stderr: OnOutput = ignore, **options: Any
+    ) -> NestedRun:
+        places = {"workdir": str(tmp_path), "folder": str(tmp_path / "spool")}
+        given = {"environment": dict(os.environ), "given": b"", **places}
         request = NestedRequest(argv=("/bin/sh", "-c", script), **given | options)
-        return run_nested(request, **listeners)
+        return run_nested(request, on_stdout=on_stdout, on_stderr=on_stderr)
 
     return start
 
@@ -189,8 +194,7 @@ def test_being_asked_to_end_ends_the_program(
     tmp_path: Path, pid_of: Callable[[str], int], lives: Lives, number: signal.Signals
 ) -> None:
     script = f"echo said; trap '' TERM; sleep 60 & echo $! >{tmp_path}/pid; wait"
-    command = [sys.executable, "-c", CALLER, script, str(tmp_path / "spool")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as caller:
+    with call(script, tmp_path) as caller:
         pid = pid_of("pid")
         caller.send_signal(number)
         told, _ = caller.communicate(timeout=10)
@@ -205,8 +209,7 @@ def test_nothing_outlives_a_caller_that_is_killed(
 ) -> None:
     daemon = DAEMON.format(file=tmp_path / "daemon")
     script = f"{daemon} trap '' TERM; sleep 60 & echo $! >{tmp_path}/pid; wait"
-    command = [sys.executable, "-c", CALLER, script, str(tmp_path / "spool")]
-    with subprocess.Popen(command) as caller:
+    with call(script, tmp_path) as caller:
         pids = [pid_of("pid"), pid_of("daemon")]
         caller.kill()
 
@@ -223,11 +226,6 @@ def test_listener_that_fails_ends_the_program(
         run("echo $$ >pid; echo x; sleep 60", on_stdout=raising(ZeroDivisionError()))
 
     assert not lives(pid_of("pid"))
-
-
-@pytest.fixture(autouse=True)
-def _no_zombies(tidy: None) -> None:
-    """Check that adopted orphans were reaped."""
 
 
 def test_what_a_program_started_may_tell_of_its_end(run: Run, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -346,31 +346,26 @@ TELLS = "echo $$ >told; echo out; echo err >&2; kill -s TERM $$"
 STAYS = "echo $$ >told; exec sleep 60"
 
 
+def spawn(
+    command: Sequence[str], place: Path, *, stdin: int = subprocess.PIPE, kept: Sequence[int] = ()
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command,
+        cwd=place,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=kept,
+        start_new_session=True,
+    )
+
+
 def start_by_number(script: str, place: Path) -> tuple["subprocess.Popen[bytes]", int]:
     read_end, write_end = os.pipe()
-    child = subprocess.Popen(
-        watched_by_descriptor(read_end, (script,)),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(read_end,),
-        cwd=place,
-        start_new_session=True,
-    )
+    command = watched_by_descriptor(read_end, (script,))
+    child = spawn(command, place, stdin=subprocess.DEVNULL, kept=(read_end,))
     os.close(read_end)
     return child, write_end
-
-
-def start_by_stdin(script: str, place: Path) -> "subprocess.Popen[bytes]":
-    (place / "stdin").write_bytes(b"given")
-    return subprocess.Popen(
-        watched_by_stdin(str(place), (script,)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=place,
-        start_new_session=True,
-    )
 
 
 def test_program_has_the_shells_streams_to_itself(program: Program, tmp_path: Path) -> None:
@@ -390,7 +385,8 @@ def test_program_ends_when_the_tether_breaks(
     os.close(tether)
     by_number.communicate(timeout=10)
     (tmp_path / "told").unlink()
-    by_stdin = start_by_stdin(program(STAYS), tmp_path)
+    (tmp_path / "stdin").write_bytes(b"given")
+    by_stdin = spawn(watched_by_stdin(str(tmp_path), (program(STAYS),)), tmp_path)
     second = int(wait_for(tmp_path / "told"))
     by_stdin.communicate(timeout=10)
 

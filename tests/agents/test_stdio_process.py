@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agents.conftest import Lives
 from refusing import raising
 
 from uwf_git.agents.nested import StdioEnded, StdioProcess
@@ -49,13 +50,6 @@ def listen(companion: StdioProcess) -> None:
         companion.receive()
 
 
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 def test_lines_go_both_ways(start: Start) -> None:
     cat = start("cat")
     cat.send(b"one", wait=nothing)
@@ -95,7 +89,7 @@ def test_end_has_the_exit_status(script: str, code: int, start: Start) -> None:
     assert companion.wait(5) == code
 
 
-def test_daemon_that_holds_the_output_open_is_not_waited_for(start: Start) -> None:
+def test_daemon_that_holds_the_output_open_is_not_waited_for(start: Start, lives: Lives) -> None:
     companion = start("sleep 75 & echo $!")
     (pid,) = map(int, lines(companion, 1))
 
@@ -138,7 +132,7 @@ def test_flood_without_a_line_end_is_too_much(start: Start) -> None:
     assert caught.value.is_too_long
 
 
-def test_close_ends_a_stubborn_program_and_what_left_the_group(start: Start) -> None:
+def test_close_ends_a_stubborn_program_and_what_left_the_group(start: Start, lives: Lives) -> None:
     stubborn = start("trap '' TERM; setsid sleep 78 & echo $!; echo $$; while :; do sleep 1; done")
     pids = list(map(int, lines(stubborn, 2)))
     stubborn.close()
@@ -152,7 +146,7 @@ def test_close_lets_a_program_finish_at_end_of_input(start: Start, tmp_path: Pat
     assert (tmp_path / "finished").read_text() == "done\n"
 
 
-def test_program_dies_with_us() -> None:
+def test_program_dies_with_us(lives: Lives) -> None:
     program = (
         "import os, sys, time\n"
         "from uwf_git.agents.nested import *\n"

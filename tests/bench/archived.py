@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from io import BufferedRandom
 from typing import NamedTuple, Self
 
+from bench.world import build_nodes
 from dulwich.pack import write_pack_index
 
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START, reference
-from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.event_folds import Cause, describe_event, describe_start
 from uwf_git.model.event_rules import apply_event, begin_thread
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.workflow import END as END_OF_GRAPH
 from uwf_git.model.workflow import START as START_OF_GRAPH
-from uwf_git.model.workflow import Transition, build_workflow
+from uwf_git.model.workflow import Transition
 from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.objects.pack_writer import format_entry_head
@@ -57,7 +57,11 @@ def add_crowd(store: Store, *, size: int, is_active: bool = False) -> Crowd:
     They have been killed, or if *is_active* only begun.
     """
     prefix = ACTIVE if is_active else ARCHIVE
-    workflow, closure = build_workflow(_definition(), timestamp=0)
+    graph = {
+        START_OF_GRAPH: (Transition("worker", None),),
+        "worker": (Transition(END_OF_GRAPH, None),),
+    }
+    workflow, closure = build_nodes(_NAME, graph)
     agent = build_node(AGENT_CONFIG, {"command": "true"}, timestamp=0)
     shared = {node.hash: node for node in (workflow, *closure, agent, *BUILTIN_NODES)}
     starts: list[NodeHash] = []
@@ -174,19 +178,3 @@ class _Pack:
             self._entries[oid] = (self._file.tell(), zlib.crc32(written))
             self._file.write(written)
         return oid
-
-
-def _definition() -> Definition:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    return Definition(
-        name=_NAME,
-        description="One of very many",
-        roles={"worker": RoleDefinition("worker", "Works", "Work.", None, schema)},
-        graph={
-            START_OF_GRAPH: (Transition("worker", None),),
-            "worker": (Transition(END_OF_GRAPH, None),),
-        },
-        default_agent=None,
-        agent_overrides={},
-        initial_state=None,
-    )

@@ -5,13 +5,11 @@ from collections.abc import Mapping
 
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
-from bench.timing import Case, Sample, Series, ratio, take_turns, time_process
+from bench.timing import Case, Series, ratio, take_turns, time_process
 from bench.world import Thread, World, begin_thread, find_program
 
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import Store, create_store, default_path
-from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import read_snapshot
 
 PASS = "python -c pass"
 BASELINE = "python -c 'import click, dulwich.repo'"
@@ -51,13 +49,7 @@ def measure_cold(bench: Bench) -> list[Table]:
 def step_process(world: World, thread: Thread, environ: Mapping[str, str] | None = None) -> Case:
     """Return the case of one `uwf thread step`; the thread is put back after each turn."""
     words = ("--repo", thread.store.path, "thread", "step", thread.id)
-    step = _process(world, find_program("uwf"), *words, environ=environ)
-
-    def case() -> Sample:
-        with thread.kept_in_place():
-            return step()
-
-    return case
+    return thread.in_place(_process(world, find_program("uwf"), *words, environ=environ))
 
 
 def _uwf_cases(world: World) -> dict[str, Case]:
@@ -66,13 +58,14 @@ def _uwf_cases(world: World) -> dict[str, Case]:
     strict = _thread(world, store, "strict", schema=_STRICT)
     asking = _thread(world, store, "asking", schema=_PLAIN)
     _process(world, find_program("uwf"), "thread", "step", asking.id)()
-    node = read_snapshot(store, get_head(store, asking.id).commit).record.node
+    node = asking.snapshot().record.node
+    no_fsync = world.configured("fsync=false")
     uwf = find_program("uwf")
     return {
         "uwf --help": _process(world, uwf, "--help"),
         "uwf thread show": _process(world, uwf, "thread", "show", asking.id),
         "uwf thread step, no condition": step_process(world, plain),
-        "uwf thread step, no condition, no fsync": step_process(world, plain, _no_fsync(world)),
+        "uwf thread step, no condition, no fsync": step_process(world, plain, no_fsync),
         "uwf thread step, a JSONata condition": step_process(world, asking),
         "uwf thread step, needs jsonschema": step_process(world, strict),
         "json-cas get": _process(world, find_program("json-cas"), "get", node),
@@ -82,13 +75,6 @@ def _uwf_cases(world: World) -> dict[str, Case]:
 def _thread(world: World, store: Store, name: str, *, schema: str) -> Thread:
     put_workflow(store, world.caller, _WORKFLOW.format(name=name, schema=schema).encode())
     return begin_thread(world, store, name)
-
-
-def _no_fsync(world: World) -> Mapping[str, str]:
-    path = world.path("no-fsync.gitconfig")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("[uwf]\n\tfsync = false\n")
-    return {**world.environ, "GIT_CONFIG_GLOBAL": path}
 
 
 def _process(world: World, *argv: str, environ: Mapping[str, str] | None = None) -> Case:

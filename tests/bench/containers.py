@@ -13,9 +13,9 @@ from functools import partial
 from bench.deep import Bench
 from bench.depth import compare_depths, step_case
 from bench.machine import find_git
-from bench.report import Limit, Row, Table
+from bench.report import Row, Table
 from bench.size import count_bytes
-from bench.timing import Case, Sample, ratio, take_turns, time_call
+from bench.timing import Case, compare_with_first, take_turns, time_call
 from bench.world import Thread, World, begin_thread, make_store, play_once
 
 from uwf_git.agents.command_line import AgentReply
@@ -28,14 +28,13 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE, get_head
-from uwf_git.store.threads.history import read_snapshot
 
 _AGENT: dict[str, object] = {"type": "agent", "agentId": "worker"}
 _MANY, _FEW = 32, 3
 _STATE_BYTES = 20 * 1024
 _STEPS_WITH_STATE = 200
-_CHECK = Limit("over_threads", 1.5)
-_HUB = Limit("over_one", 3)
+_MOST_OVER_THREADS = 1.5
+_MOST_OVER_ONE = 3
 
 
 def measure_containers(bench: Bench) -> list[Table]:
@@ -81,16 +80,12 @@ def _compare(
 
 
 def _join_case(thread: Thread) -> Case:
-    def case() -> Sample:
-        with thread.kept_in_place():
-            return time_call(lambda: join_branches(thread.store, thread.caller, thread.id))
-
-    return case
+    join = partial(join_branches, thread.store, thread.caller, thread.id)
+    return thread.in_place(lambda: time_call(join))
 
 
 def _end_branches(thread: Thread) -> None:
-    tip = read_snapshot(thread.store, get_head(thread.store, thread.id).commit)
-    for branch in list(list_leaves(thread.store, tip)):
+    for branch in list(list_leaves(thread.store, thread.snapshot())):
         _run(thread._replace(id=branch))
 
 
@@ -155,23 +150,16 @@ def _checks(bench: Bench) -> Table:
         _run(begin_thread(bench.world, alone, "alone"))
     joined = _begin(bench.world, "check-branches", [_map(count)])
     _run(joined)
-    names = {f"{count:,} threads of one step": alone, f"{count:,} joined branches": joined.store}
+    branches = f"{count:,} joined branches"
+    names = {f"{count:,} threads of one step": alone, branches: joined.store}
     cases: dict[str, Case] = {
         name: partial(time_call, partial(verify, store, [])) for name, store in names.items()
     }
     series = take_turns(cases, rounds=bench.scale.read_rounds, warm_up=1)
-    first = next(iter(series.values()))
+    compared = compare_with_first(series, "over_threads", {branches: _MOST_OVER_THREADS})
     rows = [
-        Row(
-            name,
-            {
-                **each.figures(),
-                "ms_a_thread": each.median_ms / count,
-                "over_threads": ratio(each, first),
-            },
-            () if each is first else (_CHECK,),
-        )
-        for name, each in series.items()
+        row._replace(figures={**row.figures, "ms_a_thread": series[row.name].median_ms / count})
+        for row in compared
     ]
     return Table("`uwf verify`, in one process", rows)
 
@@ -182,8 +170,9 @@ def _hub(bench: Bench) -> Table:
     hub = _store(world, "hub")
     one = _begin(world, "push-one", [_loop(_MANY, [_AGENT])])
     many = _begin(world, "push-many", [_parallel(_MANY)])
+    branches = f"{_MANY} branches"
     cases: dict[str, Case] = {}
-    for name, thread in (("one thread", one), (f"{_MANY} branches", many)):
+    for name, thread in (("one thread", one), (branches, many)):
         _run(thread)
         ids = with_branches(thread.store, [thread.id])
         tips = {ARCHIVE + each: get_head(thread.store, each).commit for each in ids}
@@ -192,15 +181,7 @@ def _hub(bench: Bench) -> Table:
         seen = hub._replace(objects=thread.store.objects)
         cases[name] = partial(time_call, partial(check_received, seen, updates))
     series = take_turns(cases, rounds=bench.scale.read_rounds * 3, warm_up=1)
-    first = series["one thread"]
-    rows = [
-        Row(
-            name,
-            {**each.figures(), "over_one": ratio(each, first)},
-            () if each is first else (_HUB,),
-        )
-        for name, each in series.items()
-    ]
+    rows = compare_with_first(series, "over_one", {branches: _MOST_OVER_ONE})
     return Table(f"what a hub checks of {_MANY} steps, in one process", rows)
 
 

@@ -13,14 +13,21 @@ from bench.cold import step_process
 from bench.deep import Bench
 from bench.naive import read_states
 from bench.report import Limit, Row, Table
-from bench.timing import Case, Series, ratio, take_turns, time_call, time_process
+from bench.timing import (
+    Case,
+    Series,
+    compare_with_first,
+    ratio,
+    take_turns,
+    time_call,
+    time_process,
+)
 from bench.world import Thread, World, begin_endless, find_program, make_store
 
 from uwf_git import TaskFilter, TaskRuntime
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import read_snapshot
 
 _FIGURE = "over_empty"
 
@@ -66,10 +73,10 @@ def _looks(world: World, store: Store, title: str, *, rounds: int) -> Table:
     runtime = TaskRuntime(store.path, environ=world.environ, cwd=world.root)
     tasks = runtime.list(TaskFilter(ended=True, limit=_LOOKS))
     tips = [get_head(store, ThreadId(task.task_id)).commit for task in tasks]
-    naive = "naive: commits, trees and now.json"
+    query = "query() of each"
     actions: dict[str, Callable[[], object]] = {
-        naive: lambda: read_states(store.path, tips),
-        "query() of each": lambda: [task.query() for task in tasks],
+        "naive: commits, trees and now.json": lambda: read_states(store.path, tips),
+        query: lambda: [task.query() for task in tasks],
         "list of so many rows": lambda: runtime.list(TaskFilter(ended=True, limit=_LOOKS)),
     }
     series = take_turns(
@@ -77,16 +84,8 @@ def _looks(world: World, store: Store, title: str, *, rounds: int) -> Table:
         rounds=rounds,
         warm_up=1,
     )
-    result = [
-        Row(
-            name,
-            {**each.figures(), "over_naive": ratio(each, series[naive])},
-            (Limit("over_naive", _MOST_OVER_NAIVE),) if name.startswith("query") else (),
-            each.failure,
-        )
-        for name, each in series.items()
-    ]
-    return Table(f"{title}: looks at {len(tasks):,} of them, in one process", result)
+    rows = compare_with_first(series, "over_naive", {query: _MOST_OVER_NAIVE})
+    return Table(f"{title}: looks at {len(tasks):,} of them, in one process", rows)
 
 
 def _first_lookups(world: World, crowded: Thread, crowd: Crowd) -> list[Row]:
@@ -101,7 +100,7 @@ def _first_lookups(world: World, crowded: Thread, crowd: Crowd) -> list[Row]:
 
 
 def _verbs(world: World, empty: Thread, crowded: Thread, crowd: Crowd) -> dict[str, _Verb]:
-    record = read_snapshot(empty.store, get_head(empty.store, empty.id).commit).record
+    record = empty.snapshot().record
 
     def both(*words: str, most: float | None, ends: tuple[str, ...] = ("", "")) -> _Verb:
         here, there = ([end] if end else [] for end in ends)

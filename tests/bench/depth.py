@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from bench.cold import step_process
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
-from bench.timing import Case, Sample, find_peak_mib, ratio, take_turns, time_call, time_process
+from bench.timing import (
+    Case,
+    Sample,
+    compare_with_first,
+    find_peak_mib,
+    take_turns,
+    time_call,
+    time_process,
+)
 from bench.world import Thread, World
 
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
@@ -71,8 +79,8 @@ def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
     """Compare what an agent reads, and steps by the library's functions."""
     world, rounds = bench.world, bench.scale.depth_rounds * _STEPS_A_ROUND
     measured: dict[str, Callable[[Thread], Case]] = {
-        "steps by a function": lambda thread: _function_case(world, thread, _step),
-        "runs of ten steps by a function": lambda thread: _function_case(world, thread, _run),
+        "steps by a function": lambda thread: function_case(world, thread, take_step),
+        "runs of ten steps by a function": lambda thread: function_case(world, thread, _run),
         "contexts and the newest step": lambda thread: (
             lambda: time_call(lambda: get_context(thread.store, thread.id)["steps"][-1])
         ),
@@ -95,7 +103,8 @@ def _in_one_process(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
     ]
 
 
-def _step(task: TaskHandle) -> None:
+def take_step(task: TaskHandle) -> None:
+    """Take a step by the function."""
     task.step(agent="python:player")
 
 
@@ -103,18 +112,21 @@ def _run(task: TaskHandle) -> None:
     task.run(agent="python:player", max_steps=10)
 
 
-def _function_case(world: World, thread: Thread, act: Callable[[TaskHandle], None]) -> Case:
-    def play(context: AgentContext) -> Mapping[str, int]:
-        return {"n": len(context.steps[-1].content)}
+def read_newest(context: AgentContext) -> Mapping[str, int]:
+    """Play a turn: look at the newest step."""
+    return {"n": len(context.steps[-1].content)}
 
+
+def function_case(
+    world: World,
+    thread: Thread,
+    act: Callable[[TaskHandle], object],
+    play: Callable[[AgentContext], Mapping[str, int]] = read_newest,
+) -> Case:
+    """Return the case of *act*, by which the function *play* takes turns."""
     runtime = TaskRuntime(thread.store.path, players={"player": play}, environ=world.environ)
     task = runtime.task(thread.id)
-
-    def case() -> Sample:
-        with thread.kept_in_place():
-            return time_call(lambda: act(task))
-
-    return case
+    return thread.in_place(lambda: time_call(lambda: act(task)))
 
 
 def _cold(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
@@ -146,13 +158,8 @@ def _cold(bench: Bench, threads: Mapping[str, Thread]) -> list[Table]:
 
 def _script(world: World, thread: Thread, script: str) -> Case:
     argv = (sys.executable, "-c", script, *_place(thread, script))
-
-    def case() -> Sample:
-        with thread.kept_in_place():
-            environ = {**world.environ, "UWF_REPO": thread.store.path}
-            return time_process(argv, environ, log=world.path("log"))
-
-    return case
+    environ = {**world.environ, "UWF_REPO": thread.store.path}
+    return thread.in_place(lambda: time_process(argv, environ, log=world.path("log")))
 
 
 def _place(thread: Thread, script: str) -> tuple[str, ...]:
@@ -167,12 +174,7 @@ def _peak_mib(world: World, thread: Thread) -> float:
 
 def step_case(thread: Thread) -> Case:
     """Return the case of one step in this process; the thread is put back after each turn."""
-
-    def case() -> Sample:
-        with thread.kept_in_place():
-            return time_call(thread.step)
-
-    return case
+    return thread.in_place(lambda: time_call(thread.step))
 
 
 def _push_case(world: World, thread: Thread) -> Case:
@@ -207,14 +209,6 @@ def _cases(threads: Mapping[str, Thread]) -> dict[str, Case]:
 def compare_depths(title: str, cases: Mapping[str, Case], *, rounds: int) -> Table:
     """Let *cases* take turns; each but the first is held to the first."""
     series = take_turns(cases, rounds=rounds, warm_up=2)
-    first = next(iter(series.values()))
-    rows = [
-        Row(
-            name,
-            {**each.figures(), "over_the_first": ratio(each, first)},
-            () if each is first else (_LIMIT,),
-            each.failure,
-        )
-        for name, each in series.items()
-    ]
+    limits = dict.fromkeys([*series][1:], _LIMIT.most)
+    rows = compare_with_first(series, _LIMIT.figure, limits)
     return Table(f"{title}, {rounds} rounds", rows)

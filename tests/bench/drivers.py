@@ -6,16 +6,14 @@ All drivers have started before the first agent answers, so they finish at the s
 import os
 import subprocess
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.world import Thread, World, begin_endless, begin_thread, find_program, make_store
 
 from uwf_git.store.git.config import set_config
-from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.local_files import find_driver
 
 _STEPS = 3
@@ -38,28 +36,27 @@ def measure_drivers(bench: Bench) -> list[Table]:
     # Packing would go on in the background when all is measured.
     set_config(os.path.join(store.path, "config"), "gc.auto", "0")
     first = begin_endless(world, store)
-    record = read_snapshot(store, get_head(store, first.id).commit).record
-    threads = [first, *(begin_thread(world, store, record.workflow) for _ in range(size - 1))]
-    agent = world.path("waiting-agent")
-    with open(agent, "w", encoding="utf-8") as file:
-        file.write(_AGENT.format(ran=world.path("ran"), go=world.path("go")))
-    os.chmod(agent, 0o755)
+    workflow = first.snapshot().record.workflow
+    threads = [first, *(begin_thread(world, store, workflow) for _ in range(size - 1))]
+    script = _AGENT.format(ran=world.path("ran"), go=world.path("go"))
+    agent = world.write("waiting-agent", script)
     bench.tell(f"{size} drivers")
     began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(lambda thread: _start(world, thread, agent), threads))
     started = time.monotonic()
-    memory = [_memory_kb(thread) for thread in threads]
+    memory = [each for each in map(_memory_kb, threads) if each is not None]
     with open(world.path("go"), "w", encoding="utf-8"):
         finishing = time.monotonic()
     _uwf(world, first, "wait", *(thread.id for thread in threads), f"--timeout={_LONGEST_S}")
     ended = time.monotonic()
+    ran = Path(world.path("ran")).read_text(encoding="utf-8")
     figures: dict[str, float | None] = {
         "start_s": started - began,
         "finish_s": ended - finishing,
-        "driver_kb": _mean([each for each in memory if each is not None]),
-        "steps_lost": size * _STEPS - sum(map(_depth, threads)),
-        "agents_twice": _count_lines(world.path("ran")) - size * _STEPS,
+        "driver_kb": sum(memory) / len(memory) if memory else None,
+        "steps_lost": size * _STEPS - sum(each.snapshot().record.depth for each in threads),
+        "agents_twice": ran.count("ran\n") - size * _STEPS,
     }
     limits = (Limit("steps_lost", 0), Limit("agents_twice", 0))
     return [
@@ -90,16 +87,3 @@ def _memory_kb(thread: Thread) -> float | None:
     except OSError:
         return None
     return float(sum(int(line.split()[1]) for line in lines if line.startswith("Private_")))
-
-
-def _depth(thread: Thread) -> int:
-    return read_snapshot(thread.store, get_head(thread.store, thread.id).commit).record.depth
-
-
-def _count_lines(path: str) -> int:
-    with open(path, "rb") as file:
-        return file.read().count(b"\n")
-
-
-def _mean(figures: Sequence[float]) -> float | None:
-    return sum(figures) / len(figures) if figures else None

@@ -35,7 +35,7 @@ def measure_files(bench: Bench) -> list[Table]:
     cases = {}
     for kind in _KINDS:
         for recorded in (True, False):
-            environ = None if recorded else _without(bench.world)
+            environ = None if recorded else bench.world.configured("recordFiles=false")
             place = project if recorded else other
             thread = _begin(bench.world, place, kind, is_recorded=recorded)
             cases[kind, recorded] = step_process(bench.world, thread, environ)
@@ -66,19 +66,9 @@ def _make_project(world: World) -> str:
 def _begin(world: World, project: str, kind: str, *, is_recorded: bool) -> Thread:
     name = f"files-{_KINDS.index(kind)}-{is_recorded}"
     edit = _EDIT if kind == _KINDS[1] else ":"
-    agent = world.path(name)
-    with open(agent, "w", encoding="utf-8") as file:
-        file.write(_AGENT.format(edit=edit))
-    os.chmod(agent, 0o755)
+    agent = world.write(name, _AGENT.format(edit=edit))
     store = make_store(world, name, fsync=False)
     return begin_endless(world, store, agent=agent, cwd=project)
-
-
-def _without(world: World) -> Mapping[str, str]:
-    path = world.path("no-files.gitconfig")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("[uwf]\n\trecordFiles = false\n")
-    return {**world.environ, "GIT_CONFIG_GLOBAL": path}
 
 
 def _row(kind: str, series: Mapping[str, Series]) -> Row:

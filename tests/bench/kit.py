@@ -153,11 +153,11 @@ def _cases(world: World, port: int) -> dict[str, Case]:
     environ = {**world.environ, "UWF_REPO": store.path, "UWF_STEP_DIR": step_dir}
     environ |= {"UWF_THREAD_ID": thread.id, "UWF_ROLE": "worker"}
     environ["UWF_TRACE"] = os.path.join(step_dir, "trace.jsonl")
-    program = _write(world, "fake-program", _FAKE)
-    bare, adapter = _write(world, "bare.py", _BARE_AGENT), _write(world, "a.py", _ADAPTER_AGENT)
-    posting, claude = _write(world, "p.py", _POSTING_AGENT), _write(world, "claude", _FAKE_CLAUDE)
+    program = world.write("fake-program", _FAKE)
+    bare, adapter = world.write("bare.py", _BARE_AGENT), world.write("a.py", _ADAPTER_AGENT)
+    posting, claude = world.write("p.py", _POSTING_AGENT), world.write("claude", _FAKE_CLAUDE)
     found = {"@repo": store.path, "@thread": thread.id, "@python": sys.executable}
-    ask_mcp = _write(world, "ask-mcp", _fill(_ASK_MCP, found))
+    ask_mcp = world.write("ask-mcp", _fill(_ASK_MCP, found))
     environ |= {"UWF_CLAUDE_PROGRAM": claude, "UWF_LLM_MODEL": "bench"}
     environ["UWF_LLM_URL"] = f"http://127.0.0.1:{port}/v1"
 
@@ -185,14 +185,6 @@ def _fill(text: str, words: Mapping[str, str]) -> str:
     for name, word in words.items():
         text = text.replace(name, shlex.quote(word))
     return text
-
-
-def _write(world: World, name: str, text: str) -> str:
-    path = world.path(name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(path, 0o755)
-    return path
 
 
 def _row(name: str, series: Mapping[str, Series]) -> Row:

@@ -1,11 +1,11 @@
 """Benchmark of the library: a start beside a step, and functions that read all of their history."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from bench.deep import Bench
+from bench.depth import function_case, take_step
 from bench.report import Limit, Row, Table
 from bench.timing import Case, Sample, ratio, take_turns, time_call
-from bench.world import Thread
 
 from uwf_git import AgentContext, TaskRuntime
 
@@ -58,16 +58,12 @@ def _sum(context: AgentContext) -> Mapping[str, int]:
     return {"n": sum(len(step.content) for step in context.steps)}
 
 
-def _newest(context: AgentContext) -> Mapping[str, int]:
-    return {"n": len(context.steps[-1].content)}
-
-
 def _reading(bench: Bench, depth: int) -> Table:
     """Compare the step after *depth* others by both functions; the first reading is not counted."""
     thread = bench.thread_at(depth)
     cases = {
-        "reads the newest content": _case(bench, thread, _newest),
-        "sums the length of all contents": _case(bench, thread, _sum),
+        "reads the newest content": function_case(bench.world, thread, take_step),
+        "sums the length of all contents": function_case(bench.world, thread, take_step, _sum),
     }
     rounds = bench.scale.depth_rounds
     series = take_turns(cases, rounds=rounds, warm_up=1)
@@ -86,14 +82,3 @@ def _reading(bench: Bench, depth: int) -> Table:
         ),
     ]
     return Table(f"a step by a function at depth {depth:,}, {rounds} rounds", rows)
-
-
-def _case(bench: Bench, thread: Thread, play: Callable[[AgentContext], Mapping[str, int]]) -> Case:
-    runtime = TaskRuntime(thread.store.path, players={"player": play}, environ=bench.world.environ)
-    task = runtime.task(thread.id)
-
-    def case() -> Sample:
-        with thread.kept_in_place():
-            return time_call(lambda: task.step(agent="python:player"))
-
-    return case

@@ -7,8 +7,8 @@ from functools import partial
 from bench.archived import add_crowd
 from bench.deep import Bench
 from bench.naive import read_states
-from bench.report import Limit, Row, Table
-from bench.timing import ratio, take_turns, time_call
+from bench.report import Table
+from bench.timing import compare_with_first, take_turns, time_call
 from bench.world import Thread, make_store, reopen_store
 
 from uwf_git.commands.inspect.graph import view_report
@@ -62,9 +62,8 @@ def _lists(bench: Bench, *, rounds: int) -> Table:
         for row in rows[:_SHOWN]:
             summarize_thread(opened, row)
 
-    naive = "naive: commits, trees and now.json"
     actions: dict[str, Callable[[], object]] = {
-        naive: lambda: read_states(store.path, tips),
+        "naive: commits, trees and now.json": lambda: read_states(store.path, tips),
         "thread list": list_all,
         f"what a person sees besides, of {_SHOWN}": summarize,
         "watch: the first look": look_first,
@@ -79,12 +78,12 @@ def _pictures(what: str, source: str, *, rounds: int) -> Table:
     """Compare drawing with the reading of the workflow's file."""
     content = source.encode()
     subject = picture_source(content, path=None)
-    reading = "reading its file"
+    drawings = {f"drawing, as {form}": partial(draw, subject, form) for form in FORMS}
     actions: dict[str, Callable[[], object]] = {
-        reading: lambda: picture_source(content, path=None),
-        **{f"drawing, as {form}": partial(draw, subject, form) for form in FORMS},
+        "reading its file": lambda: picture_source(content, path=None),
+        **drawings,
     }
-    limits = {name: 1.0 for name in actions if name != reading}
+    limits = dict.fromkeys(drawings, 1.0)
     title = f"a picture of {_ROLES} roles, a {what}, in one process, {rounds} rounds"
     return _compare(title, actions, "over_reading", limits=limits, rounds=rounds)
 
@@ -113,19 +112,9 @@ def _compare(
     rounds: int,
 ) -> Table:
     """Measure *actions* in turn, each as a multiple of the first."""
-    base = next(iter(actions))
     cases = {name: partial(time_call, action) for name, action in actions.items()}
     series = take_turns(cases, rounds=rounds, warm_up=1)
-    rows = [
-        Row(
-            name,
-            {**each.figures(), **({} if name == base else {figure: ratio(each, series[base])})},
-            (Limit(figure, limits[name]),) if name in limits else (),
-            each.failure,
-        )
-        for name, each in series.items()
-    ]
-    return Table(title, rows)
+    return Table(title, compare_with_first(series, figure, limits))
 
 
 def _graph(roles: int) -> str:

@@ -20,9 +20,6 @@ from bench.deep import Bench
 from bench.report import Limit, Row, Table
 from bench.world import Thread, World, begin_endless, begin_thread, find_program, make_store
 
-from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import read_snapshot
-
 _MS = 1000
 _ROUNDS = 10
 _STREAMS = 8
@@ -45,7 +42,7 @@ def measure_page(bench: Bench) -> list[Table]:
     title = f"the page of a store with {size} threads"
     store = make_store(bench.world, "page", fsync=False)
     first = begin_endless(bench.world, store)
-    workflow = read_snapshot(store, get_head(store, first.id).commit).record.workflow
+    workflow = first.snapshot().record.workflow
     for _ in range(size - 1):
         begin_thread(bench.world, store, workflow).unite()
     bench.tell(f"the page over {size} threads")

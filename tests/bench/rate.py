@@ -1,11 +1,12 @@
 """Benchmark of steps per second in one process, with and without fsync, and of forced writes."""
 
 import os
+from functools import partial
 from unittest import mock
 
 from bench.deep import Bench
 from bench.report import Limit, Row, Table
-from bench.timing import Case, ratio, take_turns, time_call
+from bench.timing import ratio, take_turns, time_call
 from bench.world import Thread, begin_endless, make_store
 
 _MS = 1000
@@ -25,7 +26,9 @@ def measure_rate(bench: Bench) -> list[Table]:
     }
     threads = {name: begin_endless(world, store) for name, store in stores.items()}
     series = take_turns(
-        {name: _step_case(thread) for name, thread in threads.items()}, rounds=steps, warm_up=10
+        {name: partial(time_call, thread.step) for name, thread in threads.items()},
+        rounds=steps,
+        warm_up=10,
     )
     rows = []
     for name, each in series.items():
@@ -40,10 +43,6 @@ def measure_rate(bench: Bench) -> list[Table]:
             part = ratio(each, to=series[_DURABLE])
             rows.append(Row(name, {**figures, _OF_DURABLE: part}, [_LIMIT]))
     return [Table(f"{steps} steps in one process, the player does nothing", rows)]
-
-
-def _step_case(thread: Thread) -> Case:
-    return lambda: time_call(thread.step)
 
 
 def _count_fsyncs(thread: Thread) -> float:

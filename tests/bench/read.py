@@ -27,8 +27,6 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import read_snapshot
 
 _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""
@@ -156,7 +154,7 @@ def _decide(thread: Thread) -> str:
 
 
 def _prepared(thread: Thread, position: str | None) -> Callable[[], str]:
-    snapshot = read_snapshot(thread.store, get_head(thread.store, thread.id).commit)
+    snapshot = thread.snapshot()
     present = snapshot.get_present()
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     if position is not None:

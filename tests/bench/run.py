@@ -9,48 +9,24 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import FrameType
 
 # Replace this directory, so its modules do not shadow others of the same name.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from bench.cold import measure_cold  # noqa: E402 - the path above has to come first
-from bench.containers import measure_containers  # noqa: E402 - as above
-from bench.crowd import measure_crowd  # noqa: E402 - as above
-from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
-from bench.depth import measure_depth  # noqa: E402 - as above
-from bench.drivers import measure_drivers  # noqa: E402 - as above
-from bench.files import measure_files  # noqa: E402 - as above
-from bench.fleet import measure_fleet  # noqa: E402 - as above
-from bench.kit import measure_kit  # noqa: E402 - as above
-from bench.library import measure_library  # noqa: E402 - as above
-from bench.look import measure_look  # noqa: E402 - as above
+from bench.deep import FULL, QUICK, Bench  # noqa: E402 - the path above has to come first
 from bench.machine import describe_machine  # noqa: E402 - as above
-from bench.page import measure_page  # noqa: E402 - as above
-from bench.paint import measure_paint  # noqa: E402 - as above
-from bench.rate import measure_rate  # noqa: E402 - as above
-from bench.read import measure_read  # noqa: E402 - as above
 from bench.report import Table, render_facts, render_json, render_table  # noqa: E402 - as above
-from bench.size import measure_size  # noqa: E402 - as above
 from bench.world import find_program, open_world  # noqa: E402 - as above
 
 # Size comes before depth and read, whose steps leave objects behind in the same stores.
+_NAMES = (
+    *("cold", "rate", "size", "depth", "read", "library", "files", "fleet"),
+    *("look", "crowd", "drivers", "kit", "containers", "page", "paint"),
+)
 PARTS: dict[str, Callable[[Bench], list[Table]]] = {
-    "cold": measure_cold,
-    "rate": measure_rate,
-    "size": measure_size,
-    "depth": measure_depth,
-    "read": measure_read,
-    "library": measure_library,
-    "files": measure_files,
-    "fleet": measure_fleet,
-    "look": measure_look,
-    "crowd": measure_crowd,
-    "drivers": measure_drivers,
-    "kit": measure_kit,
-    "containers": measure_containers,
-    "page": measure_page,
-    "paint": measure_paint,
+    name: getattr(import_module(f"bench.{name}"), f"measure_{name}") for name in _NAMES
 }
 
 

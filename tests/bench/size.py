@@ -43,11 +43,7 @@ def measure_size(bench: Bench) -> list[Table]:
 def _written(bench: Bench, depth: int) -> Row:
     """Count what steps wrote and united, before git packs it."""
     found = _files(os.path.join(bench.thread_at(depth).store.path, "objects"))
-    figures: dict[str, float | None] = {
-        "bytes": sum(each.st_size for each in found) / depth,
-        "allocated_bytes": sum(each.st_blocks for each in found) * _BLOCK_BYTES / depth,
-        "files": len(found),
-    }
+    figures = {**_bytes_a_step(found, depth), "files": len(found)}
     limits = [Limit("allocated_bytes", _MOST_WRITTEN_BYTES)]
     return Row(f"depth {depth:,}, as written", figures, limits)
 
@@ -58,11 +54,14 @@ def _packed(bench: Bench, depth: int) -> Row:
     if thread is None:
         return Row(name, {}, failure="there is no git")
     found = _files(os.path.join(thread.store.path, "objects"))
-    figures: dict[str, float | None] = {
+    return Row(name, _bytes_a_step(found, depth))
+
+
+def _bytes_a_step(found: list[os.stat_result], depth: int) -> dict[str, float]:
+    return {
         "bytes": sum(each.st_size for each in found) / depth,
         "allocated_bytes": sum(each.st_blocks for each in found) * _BLOCK_BYTES / depth,
     }
-    return Row(name, figures)
 
 
 def _collected(bench: Bench, depth: int) -> Row:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from bench.report import Limit, Row
+
 _MS = 1000
 _MIB = 1024 * 1024
 
@@ -93,6 +95,22 @@ def ratio(series: Series, to: Series) -> float | None:
     if series.failure is not None or to.failure is not None:
         return None
     return series.median_ms / to.median_ms
+
+
+def compare_with_first(
+    series: Mapping[str, Series], figure: str, limits: Mapping[str, float]
+) -> list[Row]:
+    """Return a row for each, whose *figure* is its time as a multiple of the first one's."""
+    first = next(iter(series.values()))
+    return [
+        Row(
+            name,
+            {**each.figures(), figure: ratio(each, first)},
+            [Limit(figure, limits[name])] if name in limits else (),
+            each.failure,
+        )
+        for name, each in series.items()
+    ]
 
 
 def time_call(action: Callable[[], object]) -> Sample:

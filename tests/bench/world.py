@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from bench.timing import Case, Sample
+
 from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.start import StartRequest, start_thread
@@ -20,11 +22,13 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId
+from uwf_git.model.node import Node
 from uwf_git.model.workflow import START, Transition, build_workflow
 from uwf_git.store.git.config import set_config
 from uwf_git.store.packing import has_many_packs
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
+from uwf_git.store.threads.history import Snapshot, read_snapshot
 from uwf_git.store.tidy import unite_packs
 from uwf_git.store.workflows import SourceFiles, add_version
 
@@ -60,6 +64,19 @@ class World(NamedTuple):
         """Return a path in the directory."""
         return os.path.join(self.root, *parts)
 
+    def write(self, name: str, text: str) -> str:
+        """Write a file that can be run as well; return its path."""
+        path = self.path(name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+        return path
+
+    def configured(self, setting: str) -> Mapping[str, str]:
+        """Return the environment with a *setting* of uwf."""
+        path = self.write(f"{setting}.gitconfig", f"[uwf]\n\t{setting}\n")
+        return {**self.environ, "GIT_CONFIG_GLOBAL": path}
+
 
 class Thread(NamedTuple):
     """A thread that is stepped, and the store that it is in."""
@@ -77,6 +94,19 @@ class Thread(NamedTuple):
         """Unite small packs if that is due, as every command does."""
         if has_many_packs(self.store.path):
             unite_packs(self.store)
+
+    def snapshot(self) -> Snapshot:
+        """Read its tip."""
+        return read_snapshot(self.store, get_head(self.store, self.id).commit)
+
+    def in_place(self, case: Case) -> Case:
+        """Return *case*, after each turn of which the thread is put back."""
+
+        def turn() -> Sample:
+            with self.kept_in_place():
+                return case()
+
+        return turn
 
     @contextmanager
     def kept_in_place(self) -> Iterator[None]:
@@ -108,9 +138,7 @@ def open_world() -> Iterator[World]:
         own = {"HOME": home, "USER": "bench", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
         environ = inherited | own
         world = World(root, environ, Caller(_now_ms, environ, work))
-        with open(world.agent, "w", encoding="utf-8") as file:
-            file.write(_AGENT)
-        os.chmod(world.agent, 0o755)
+        world.write("agent", _AGENT)
         os.chdir(work)
         try:
             yield world
@@ -154,15 +182,23 @@ def begin_endless(
 
     No file can say such a workflow, for every one must lead to an end; so it is made of nodes.
     """
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     graph = {
         START: (Transition("worker", None),),
         "worker": (Transition("worker", None),),
         ASKS_META: (Transition("worker", "meta.n >= 0"),),
         ASKS_HISTORY: (Transition("worker", "$count(history) >= 0"),),
     }
+    added = (ENDLESS, *build_nodes(ENDLESS, graph))
+    signing = world.caller.signing(store)
+    add_version(store, None, added=added, source=SourceFiles(b""), signing=signing)
+    return begin_thread(world, store, ENDLESS, agent=agent, cwd=cwd)
+
+
+def build_nodes(name: str, graph: Mapping[str, tuple[Transition, ...]]) -> tuple[Node, list[Node]]:
+    """Build a workflow with the role `worker`, and the nodes that it needs."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     definition = Definition(
-        name=ENDLESS,
+        name=name,
         description="Goes on and on",
         roles={"worker": RoleDefinition("worker", "Works", "Work.", None, schema)},
         graph=graph,
@@ -170,12 +206,7 @@ def begin_endless(
         agent_overrides={},
         initial_state=None,
     )
-    node, closure = build_workflow(definition, timestamp=0)
-    signing = world.caller.signing(store)
-    add_version(
-        store, None, added=(ENDLESS, node, closure), source=SourceFiles(b""), signing=signing
-    )
-    return begin_thread(world, store, ENDLESS, agent=agent, cwd=cwd)
+    return build_workflow(definition, timestamp=0)
 
 
 def play_once(turn: Turn) -> Played:

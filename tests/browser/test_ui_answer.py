@@ -3,19 +3,11 @@
 import re
 from typing import Any
 
-from browser.ui import ASKED, Tab, expect
-from commands.world import World, says
+from browser.ui import ASKED, Tab, ask, expect
+from commands.world import World
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, patch_thread, read_question
 from uwf_git.model.names import ThreadId
-
-
-def ask(world: World) -> ThreadId:
-    """Start a thread that waits for a person."""
-    thread = world.start("nobody", "judge=human", workflow=world.put(ASKED).workflow)
-    world.step(thread, says({"text": "a text"}))
-    world.step(thread)
-    return thread
 
 
 def answer_elsewhere(world: World, thread: ThreadId, *, good: bool) -> None:
@@ -132,10 +124,8 @@ def test_question_is_shown_with_task_state_and_newest_steps(world: World, tab: T
 
 def test_title_is_the_label_of_a_field(world: World, tab: Tab) -> None:
     titled = "why: {type: string, title: Your reason, minLength: 3}"
-    world.put(ASKED.replace("why: {type: string, minLength: 3}", titled))
-    thread = world.start("nobody", "judge=human", workflow="asked")
-    world.step(thread, says({"text": "a text"}))
-    world.step(thread)
+    source = ASKED.replace("why: {type: string, minLength: 3}", titled)
+    thread = ask(world, source=source)
     tab.open(f"/t/{thread}/answer")
     expect(tab.page.get_by_label("Your reason")).to_be_visible()
     record(tab)

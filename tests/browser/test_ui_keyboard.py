@@ -6,15 +6,12 @@ import signal
 from typing import Any
 
 import pytest
-from browser.ui import ASKED, Listener, Tab, end, expect
-from commands.step.test_record_turn import CHECKS
-from commands.turns import drive, script
-from commands.world import World, says
-from store.small_packs import lose
+from browser.test_report import tell_branches, tell_damaged
+from browser.ui import Listener, Tab, ask, end, expect
+from commands.world import World
 from web.stories import tell_hostile, tell_work
 
 from uwf_git.commands.control.answer import pause_thread
-from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 
 _SEEN = """() => {
@@ -26,7 +23,6 @@ _SEEN = """() => {
         && box.width > 0 && box.bottom > 0 && box.top < innerHeight;
 }"""
 _MOST_PRESSES = 80
-AGENTS = ("nobody", "judge=human", "printer=human")
 
 
 def press_until(tab: Tab, name: str, *, key: str = "Tab") -> None:
@@ -40,10 +36,7 @@ def press_until(tab: Tab, name: str, *, key: str = "Tab") -> None:
 
 
 def waiting(world: World) -> ThreadId:
-    thread = world.start(*AGENTS, workflow=world.put(ASKED).workflow, prompt="Tour")
-    world.step(thread, says({"text": "a text"}))
-    world.step(thread)
-    return thread
+    return ask(world, "printer=human", prompt="Tour")
 
 
 def test_tour_from_list_to_recorded_answer(world: World, tab: Tab) -> None:
@@ -152,14 +145,9 @@ class Places:
     def __init__(self, world: World) -> None:
         work = tell_work(world)
         hostile = tell_hostile(world)
-        split = world.begun(CHECKS)
-        answers = {"coder": "x = 1", "reviewer": "fine", "builder": "built", "tester": "passed"}
-        drive(world, split, script(**answers, closer="bye"))
-        damaged = tell_work(world)
-        lose(world.store, view_report(world.store, damaged, {}).document["entries"][4]["commit"])
-        asked = world.start("nobody", "judge=human", workflow=world.put(ASKED).workflow)
-        world.step(asked, says({"text": "a text"}))
-        world.step(asked)
+        split = tell_branches(world)
+        damaged = tell_damaged(world)
+        asked = ask(world)
         world.put()
         self.agent = Listener(world)
         ready = world.start(workflow="demo")
@@ -181,7 +169,6 @@ class Places:
             "new": ("/new", "a.row"),
             "start": ("/new/asked", "form"),
         }
-        self.asked: ThreadId = asked
 
     def show(self, tab: Tab, name: str) -> None:
         """Show the view *name*."""

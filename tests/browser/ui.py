@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from commands.world import World
+from commands.world import World, says
 
+from uwf_git.model.names import ThreadId
 from uwf_git.store.trust import trust_agents
 
 _PATIENCE_MS = 15_000
@@ -209,6 +210,15 @@ def end(driver: subprocess.Popen[bytes]) -> int:
     """Wait until a process has ended by itself; return its exit status."""
     driver.communicate(timeout=20)
     return driver.returncode
+
+
+def ask(world: World, *agents: str, source: str = ASKED, prompt: str = "Do it.") -> ThreadId:
+    """Start a thread that waits for a person."""
+    workflow = world.put(source).workflow
+    thread = world.start("nobody", "judge=human", *agents, workflow=workflow, prompt=prompt)
+    world.step(thread, says({"text": "a text"}))
+    world.step(thread)
+    return thread
 
 
 def trust(world: World, *commands: str) -> None:

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import pytest
 from agentkit.person import seat
+from agents.conftest import lives
 from cli.demo import DEMO
 from cli.program import Ran, Uwf, make_uwf
 from store.signing_keys import key
@@ -17,7 +18,7 @@ from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session import Session
 from uwf_git.model.names import ThreadId
 
-__all__ = ["key", "seat"]
+__all__ = ["key", "lives", "seat"]
 
 TESTS = Path(__file__).parent.parent
 

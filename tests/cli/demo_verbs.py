@@ -88,7 +88,7 @@ def wait(session: Session) -> None:
     threading.Event().wait()
 
 
-class _Unprintable(Exception):
+class Unprintable(Exception):
     def __str__(self) -> str:
         raise ValueError("not even that")
 
@@ -107,7 +107,7 @@ _ERRORS: dict[str, BaseException] = {
     "other-pipe": BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)),
     "memory": MemoryError(),
     "bug": ZeroDivisionError("by zero\nat all"),
-    "unprintable": _Unprintable(),
+    "unprintable": Unprintable(),
 }
 
 

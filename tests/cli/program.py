@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +69,17 @@ class Uwf:
         assert ran.status == 0, ran.err
         return json.loads(ran.out)
 
+    def process(self, *words: str) -> "subprocess.Popen[bytes]":
+        """Start it as a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "uwf_git", *words],
+            env={**os.environ, "UWF_REPO": str(self.session.repo)},
+            cwd=self.place,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
     def agent(self, script: str = ANSWER, *, name: str = "agent") -> str:
         """Write a shell program that plays a role, and return its path."""
         return write_program(self.place / name, script)
@@ -83,6 +96,19 @@ class Uwf:
         name = self.json("workflow", "put", self.file(workflow))["name"]
         given = [word for agent in agents or (self.agent(),) for word in ("--agent", agent)]
         return str(self.json("thread", "start", name, "-p", "Do it.", *given)["thread"])
+
+    def stepped(self, *agents: str, steps: int = 1, **given: str) -> str:
+        """Start a thread as `begun` does, and take steps of it."""
+        thread = self.begun(*agents, **given)
+        for _ in range(steps):
+            self.json("thread", "step", thread)
+        return thread
+
+    def killed(self) -> str:
+        """Start a thread, and kill it."""
+        thread = self.begun()
+        self.json("thread", "kill", thread)
+        return thread
 
 
 def make_uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:

@@ -1,23 +1,10 @@
 """Many threads in the background at once; tests/bench/drivers.py does it with hundreds."""
 
 import json
-import os
-import subprocess
-import sys
 
 from cli.program import ANSWER, Uwf
 
 CROWD = 20
-
-
-def started(uwf: Uwf, thread: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "uwf_git", "thread", "run", thread, "--background"],
-        env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
-        cwd=uwf.place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
 
 
 def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> None:
@@ -26,7 +13,7 @@ def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> No
     once = f"echo $UWF_THREAD_ID $UWF_ROLE >>ran; until [ -e {go} ]; do sleep 0.1; done; {ANSWER}"
     agent = uwf.agent(once)
     threads = [uwf.begun(agent) for _ in range(CROWD)]
-    starters = [started(uwf, thread) for thread in threads]
+    starters = [uwf.process("thread", "run", thread, "--background") for thread in threads]
     drivers = []
     for starter in starters:
         out, err = starter.communicate(timeout=120)

@@ -8,9 +8,7 @@ from cli.program import Uwf
 @pytest.fixture
 def uwf(uwf: Uwf) -> Uwf:
     """Return the program, on a store with a thread that has ended."""
-    thread = uwf.begun()
-    for _step in range(3):
-        uwf("thread", "step", thread)
+    uwf.stepped(steps=3)
     return uwf
 
 

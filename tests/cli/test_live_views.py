@@ -1,6 +1,5 @@
 """Live views at real terminals: floods, escapes, 32 branches, 1,000 threads, sizes, signals."""
 
-import json
 import os
 import re
 import signal
@@ -17,20 +16,12 @@ from uwf_git.cli.output.screen import display_width
 from uwf_git.store.store import open_store
 
 BRANCHES = 32
-FLOW = json.dumps(
-    {
-        "name": "wide",
-        "description": "Many at once.",
-        "root": {
-            "type": "parallel",
-            "name": "all",
-            "nodes": [
-                {"type": "agent", "id": f"n{number}", "agentId": f"role{number}"}
-                for number in range(BRANCHES)
-            ],
-        },
-    }
-)
+NODES = [f"{{type: agent, id: n{each}, agentId: role{each}}}" for each in range(BRANCHES)]
+FLOW = f"""\
+name: wide
+description: Many at once.
+root: {{type: parallel, name: all, nodes: [{", ".join(NODES)}]}}
+"""
 # Says what a hostile log may say, and ends when the file `go` is there.
 HOSTILE = r"""
 printf '\033[2J\033[H\033]0;title\007\033[?1049h\033[?25l\nat work \033[31mred\n' >&2

@@ -3,14 +3,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from cli.program import Ran, Uwf
-
-
-def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
-    params = {"name": name, "arguments": arguments}
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def test_server_answers_at_once_and_ends_with_its_input() -> None:

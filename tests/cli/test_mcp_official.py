@@ -8,21 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import CallToolResult, TextContent
-
-from uwf_git.cli.session import Session
 
 Era = Literal["auto", "legacy"]
 
 VERSIONS: dict[Era, str] = {"auto": "2026-07-28", "legacy": "2025-11-25"}
-
-
-@pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    """Run `uwf` on a store of the test's own."""
-    return make_uwf(tmp_path, session, capsys)
 
 
 def server(**variables: str) -> StdioServerParameters:
@@ -38,8 +30,7 @@ def text_of(result: CallToolResult) -> str:
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 def test_official_client_plays_a_turn(uwf: Uwf, tmp_path: Path, era: Era) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
     step = tmp_path / "step"
     step.mkdir()
     turn = {"UWF_REPO": str(uwf.session.repo), "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}

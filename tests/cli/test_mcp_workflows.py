@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 from chatting import ASKING, answer, ask, call, chat, stdio, wait
-from cli.program import Uwf, make_uwf
+from cli.program import Uwf
 from mcp import StdioServerParameters
 from programs import write_program
-
-from uwf_git.cli.session import Session
 
 WRITES = '#!/bin/sh\necho \'{"meta": {"text": "hello"}}\'\n'
 GATED = '#!/bin/sh\ncat gate; echo \'{"meta": {"text": "hello"}}\'\n'
@@ -24,8 +22,7 @@ Server = Callable[..., StdioServerParameters]
 
 
 @pytest.fixture
-def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> Uwf:
-    uwf = make_uwf(tmp_path, session, capsys)
+def uwf(uwf: Uwf) -> Uwf:
     uwf("workflow", "put", uwf.file(ASKING))
     return uwf
 
@@ -87,15 +84,9 @@ def test_task_asks_the_user_and_completes(uwf: Uwf, server: Server) -> None:
 
 def test_killed_server_and_client_lose_nothing(server: Server, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "start_workflow",
-            "arguments": {"workflow": "asking", "prompt": "Say hello."},
-        },
-    }
+    arguments = {"workflow": "asking", "prompt": "Say hello."}
+    params = {"name": "start_workflow", "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     how = server(GATED)
     with subprocess.Popen(
         [how.command, *how.args], env=how.env, cwd=how.cwd,

@@ -108,6 +108,7 @@ def person(uwf: Uwf) -> Uwf:
     environ = {**uwf.session.environ, "PATH": f"{bare}:{os.environ['PATH']}", "TERM": "dumb"}
     there = Uwf(uwf.place, uwf.session._replace(new_thread_id=new_id, environ=environ), uwf.capsys)
     there.agent(AGENT)
+    there.agent(AGENT, name="x")
     agent = "./agent"
     there.json("workflow", "put", there.file())
     for agents in ([agent], [agent, "checker=human"], ["false"], [agent]):

@@ -92,8 +92,7 @@ def imported(uwf: Uwf, *words: str) -> set[str]:
 
 @pytest.mark.parametrize("git_packs", [False, True])
 def test_show_and_step_of_a_graph_import_little(uwf: Uwf, *, git_packs: bool) -> None:
-    thread = uwf.begun(uwf.agent())
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent())
     if git_packs:
         # Deltas need no more of dulwich than what applies them.
         subprocess.run(["git", "gc", "-q"], cwd=Path(str(uwf.session.repo)), check=True)

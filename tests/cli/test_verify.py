@@ -14,9 +14,7 @@ from uwf_git.store.store import Store, open_store
 @pytest.fixture
 def thread(uwf: Uwf) -> str:
     """Return a thread of one step."""
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-    return thread
+    return uwf.stepped()
 
 
 @pytest.fixture

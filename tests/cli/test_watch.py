@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -140,15 +139,8 @@ def follow(uwf: Uwf) -> Iterator[Follow]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*words: str) -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen(
-            [sys.executable, "-m", "uwf_git", "events", "--follow", *words],
-            env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        started.append(process)
-        return process
+        started.append(uwf.process("events", "--follow", *words))
+        return started[-1]
 
     yield start
     for process in started:
@@ -169,8 +161,7 @@ def next_event(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
 
 
 def test_events_are_json_lines_even_on_a_terminal(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
 
     ran = uwf("events", stdout_is_tty=True)
 
@@ -257,13 +248,7 @@ def test_follower_gets_events_at_once_and_ends_quietly_when_interrupted(
     os.mkfifo(gate)
     held = uwf.agent(f'read _ <"{gate}"; {ANSWER}', name="held")
     process = follow("--since", start)
-    step = subprocess.Popen(
-        [sys.executable, "-m", "uwf_git", "thread", "step", thread, "--agent", held],
-        env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
-        cwd=uwf.place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    step = uwf.process("thread", "step", thread, "--agent", held)
     enter = next_event(process)
     assert (enter["type"], enter["status"], enter["agent"]) == ("node:enter", "running", "held")
     gate.write_text("\n")

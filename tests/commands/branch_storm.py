@@ -172,7 +172,7 @@ def _interfere(
             if kills:
                 _wait_for_work(world, chance.randint(1, 5))
                 world.reopen()
-                (branch,) = chance.sample(_known(world, thread), k=1)
+                (branch,) = chance.sample(branches(world, thread) or [thread], k=1)
                 for each in (thread, branch):
                     _patch(world, each, patches)
                 # Another drive of the same thread is refused, one of a branch may work beside it.
@@ -204,10 +204,6 @@ def _wait_for_work(world: World, more: int) -> None:
         time.sleep(0.01)
         if worked.exists() and worked.stat().st_size >= before + 3 * more:
             return
-
-
-def _known(world: World, thread: ThreadId) -> list[ThreadId]:
-    return branches(world, thread) or [thread]
 
 
 def _run(world: World, *words: str) -> int:

@@ -120,9 +120,7 @@ def split_checks(world: World, source: str = CHECKS) -> Split:
 
 def split_files(world: World, count: int) -> Split:
     """Return a thread of `files` that has split into *count* branches, which have begun."""
-    thread = world.begun(FILES)
-    world.step(thread, lambda _turn: replied(lists(count)))
-    return _until_begun(world, thread)
+    return _until_begun(world, world.stepped(lambda _turn: replied(lists(count)), source=FILES))
 
 
 def _until_begun(world: World, thread: ThreadId) -> Split:
@@ -202,8 +200,7 @@ root:
 
 def push_costs(world: World, hub: Path, count: int) -> tuple[int, int]:
     """Return how many objects a hub reads of *count* branches, and of one thread of these steps."""
-    thread = world.begun(FILES)
-    world.step(thread, lambda _turn: replied(lists(count)))
+    thread = world.stepped(lambda _turn: replied(lists(count)), source=FILES)
     finish(world, thread)
     alone = world.begun(LINE.replace("COUNT", str(2 * count)))
     finish(world, alone)

@@ -51,8 +51,7 @@ def kill_everywhere(world: World, action: Action, again: Action, *, spare: int =
     for number, moment in enumerate(moments, start=1):
         copy = copy_of(world)
         try:
-            has_died = dies_at(number, partial(action, copy))
-            assert has_died or number > len(moments) - spare
+            assert dies_at(number, partial(action, copy)) or number > len(moments) - spare
             # What another process still works on has no state to compare.
             checks.check(copy, is_last=number == len(moments), is_at_rest=not spare)
         except BaseException as error:

@@ -9,6 +9,7 @@ from commands.world import DEMO, World, make_store, replied
 from uwf_git.commands.remote.fetch import Fetched, clone_store, fetch_remote
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.errors import UwfError
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.remotes import add_remote
@@ -76,6 +77,14 @@ def refs_of(path: Path, *folders: str) -> dict[str, Oid]:
     return found
 
 
+def failure_of(done: Pushed | Fetched, code: str, kind: type[UwfError] = UwfError) -> UwfError:
+    """Return the failure of a push or fetch, which is of that code and class."""
+    failure = done.failure()
+    assert isinstance(failure, kind)
+    assert failure.code == code
+    return failure
+
+
 def make_hub(place: Path) -> Path:
     """Make an empty bare repository."""
     return Path(make_store(place / "hub.git").path)
@@ -84,8 +93,7 @@ def make_hub(place: Path) -> Path:
 def share(world: World, hub: str) -> Shared:
     """Return a site with the remote *hub* and an unpushed thread of one step."""
     site = Site(world)
-    world.put(DEMO)
-    thread = world.start()
+    thread = world.begun(DEMO)
     site.step(thread)
     add_remote(world.store, "origin", hub, cwd=str(world.place))
     return site, thread

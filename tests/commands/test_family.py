@@ -145,8 +145,7 @@ class Twice(NamedTuple):
 @pytest.fixture
 def twice(world: World) -> Twice:
     """What the items of a map were, its split tells; all else of the other one follows."""
-    thread = world.begun(FILES)
-    world.step(thread, lambda _turn: replied(lists(2)))
+    thread = world.stepped(lambda _turn: replied(lists(2)), source=FILES)
     before = world.snapshot(thread)
     plan = plan_split(before, find_container(before, "0/1"), Asked(items=["other", "more"]))
     other = draft_split(before, plan).write(world.store)
@@ -202,8 +201,7 @@ def test_a_branch_that_began_at_another_split_is_told_and_never_joined(twice: Tw
 
 def test_branches_and_those_around_them(world: World, git: Git) -> None:
     begin_project(world, git)
-    thread = world.begun(ITEMS)
-    world.step(thread)
+    thread = world.stepped(source=ITEMS)
     world.step(thread, writer())
     outer = world.snapshot(children(world.snapshot(thread))[0])
     world.step(outer.record.thread, writer())
@@ -236,9 +234,7 @@ def names(world: World, thread: ThreadId) -> list[str]:
 
 
 def test_parents_come_first_and_trunks_last(world: World) -> None:
-    thread = world.begun(FLOW)
-    world.step(thread, script())
-    world.step(thread, script())
+    thread = world.stepped(script(), source=FLOW, times=2)
     list(list_leaves(world.store, world.snapshot(thread)))
 
     one, inner = branches(world, thread)

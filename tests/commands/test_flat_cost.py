@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from commands import turns
 from commands.world import World, says
-from dulwich.objects import ObjectID
 
 from uwf_git import AgentContext, TaskRuntime
 from uwf_git.agentkit import build_prompt, load_context
@@ -20,7 +20,6 @@ from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import START, Transition, build_workflow
-from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.workflows import SourceFiles, add_version
 
@@ -151,17 +150,10 @@ LONG = {
 def count_reads(way: Way, read: Callable[[Way], object], monkeypatch: pytest.MonkeyPatch) -> int:
     """Return how many objects a new process reads."""
     way.world.reopen()
-    counted: list[ObjectID] = []
-    get_raw = DurableObjects.get_raw
-
-    def get_counted(objects: DurableObjects, name: ObjectID) -> tuple[int, bytes]:
-        counted.append(name)
-        return get_raw(objects, name)
-
     with monkeypatch.context() as patched:
-        patched.setattr(DurableObjects, "get_raw", get_counted)
+        counted = turns.count_reads(patched)
         read(way)
-    return len(counted)
+    return len(counted.objects)
 
 
 def test_each_way_into_a_turn_reads_as_much_at_any_depth(

@@ -60,8 +60,7 @@ FORGED = {
 
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED.keys())
 def test_whatever_a_peer_pushes_is_read_or_reported(forge: Forge, world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.fail(thread)
     forge(world, thread)
 

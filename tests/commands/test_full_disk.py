@@ -93,8 +93,7 @@ class Round:
     """A store on a small disk, commands while it is full, and what holds afterwards."""
 
     def __init__(self, world: World, chance: random.Random, disk: Path) -> None:
-        store = make_store(disk / "store.git")
-        self.world = World(world.place, store, world.caller, world.new_id)
+        self.world = World(world.place, make_store(disk / "store.git"), world.caller, world.new_id)
         self.chance, self.disk = chance, disk
         self.failed: list[str] = []
 

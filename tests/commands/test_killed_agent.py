@@ -43,8 +43,7 @@ def test_a_step_killed_anywhere_has_its_agent_run_once(source: str, world: World
         assert stepped.depth == depth + 1
         # What was recorded is not kept a second time.
         assert list_preserved(copy.store, thread) == []
-        runs = Path(copy.store.path, "runs").read_text().splitlines()
-        assert runs == ["run"] * stepped.depth
+        assert Path(copy.store.path, "runs").read_text().splitlines() == ["run"] * stepped.depth
         if source == CHECKED:
             assert Path(copy.store.path, "checks").exists()
             assert "**text**: left" in "".join(render_thread(copy.store, thread))

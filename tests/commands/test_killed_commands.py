@@ -66,9 +66,7 @@ def test_a_step_killed_anywhere_was_taken_once_or_not_at_all(world: World) -> No
 
 
 def test_an_end_killed_anywhere_is_an_active_or_an_archived_thread(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
+    thread = world.stepped(times=2)
 
     def again(copy: World) -> None:
         status, depth = state_of(copy, thread)

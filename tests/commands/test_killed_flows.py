@@ -45,8 +45,7 @@ def finish(world: World, thread: ThreadId, play: Player = plays) -> None:
 
 
 def test_a_split_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, plays)
+    thread = world.stepped(plays, source=CHECKS)
     make_folders(world, lambda copy: step(copy, thread))
     made: set[Oid] = set()
 
@@ -63,9 +62,7 @@ def test_a_split_killed_anywhere_is_made_once_or_not_at_all(world: World) -> Non
 
 
 def test_branches_killed_anywhere_begin_once_and_take_each_step_once(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, plays)
-    world.step(thread, plays)
+    thread = world.stepped(plays, source=CHECKS, times=2)
     make_folders(world, lambda copy: step(copy, thread))
     children = Split(world, thread).children
 
@@ -98,8 +95,7 @@ def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None
 
 def test_branches_killed_anywhere_have_each_agent_run_once(world: World) -> None:
     agent = world.program(WORK)
-    world.put(CHECKS)
-    thread = world.start(agent, workflow="checks")
+    thread = world.begun(CHECKS, agent)
     play = agent_player(lambda _log: None)
     step(world, thread, play)
     step(world, thread, play)

@@ -39,8 +39,7 @@ TURNS = ITEMS * (1 + 2 + 2) + 1
 
 
 def test_each_turn_of_a_map_of_workflows_is_played_once(tmp_path: Path, draws: Draws) -> None:
-    path = make_store(tmp_path / "store.git").path
-    torture = Torture(tmp_path, draws.chance, {"mine": path})
+    torture = Torture(tmp_path, draws.chance, {"mine": make_store(tmp_path / "store.git").path})
     place = torture.stores["mine"]
     for name, text in (("inner", INNER), ("outer", OUTER)):
         (tmp_path / f"{name}.yaml").write_text(text)

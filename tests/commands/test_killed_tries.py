@@ -39,9 +39,7 @@ def steps_of(world: World, thread: ThreadId) -> list[str | None]:
 
 @pytest.mark.parametrize("done", range(4))
 def test_a_try_killed_anywhere_goes_on_where_it_was(world: World, done: int) -> None:
-    thread = world.begun(VERIFIED)
-    for _ in range(done):
-        world.step(thread, play)
+    thread = world.stepped(play, source=VERIFIED, times=done)
 
     def step(copy: World) -> object:
         return step_thread(copy.store, copy.caller, StepRequest(thread, play))
@@ -59,9 +57,7 @@ def test_a_try_killed_anywhere_goes_on_where_it_was(world: World, done: int) -> 
 
 
 def test_the_last_rejection_killed_anywhere_fails_the_thread_once(world: World) -> None:
-    thread = world.begun(VERIFIED)
-    for _ in range(3):
-        world.step(thread, reject)
+    thread = world.stepped(reject, source=VERIFIED, times=3)
 
     def step(copy: World) -> None:
         with pytest.raises(TriesUsedUp):

@@ -111,8 +111,7 @@ def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:
 def test_what_reads_a_thread_reads_an_ended_one(
     look: Callable[[World, ThreadId], Any], world: World
 ) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.kill(thread)
     assert look(world, thread)
 
@@ -130,8 +129,7 @@ def test_ended_threads_keep_their_workflow_and_how_they_ended_in_lists(world: Wo
 
 
 def test_looking_at_a_store_leaves_no_file_behind(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
 
     def files() -> list[str]:
         return sorted(str(path) for path in Path(world.store.path).rglob("*"))
@@ -184,7 +182,6 @@ def test_sessions_of_two_threads_and_two_roles_do_not_meet(world: World) -> None
     one, other = world.begun(), world.start()
     for thread in (one, other):
         world.step(thread, lambda _turn: replied({"text": "x"}, session=f"of {_turn.thread}"))
-    sessions = [
+    assert [
         world.snapshot(thread).get_head_node().payload["session"] for thread in (one, other)
-    ]
-    assert sessions == [f"of {one}", f"of {other}"]
+    ] == [f"of {one}", f"of {other}"]

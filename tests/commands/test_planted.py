@@ -101,7 +101,7 @@ def git_dirs(place: Place) -> dict[str, Path]:
 
 def ask_origin(place: Place) -> None:
     with refuses("not-clean") as raised:
-        find_origin(os.environ, str(place.project), at="")
+        find_origin(os.environ, str(place.project), at="", store="/s")
     assert {"text", "inner/", "lib"} <= set(raised.value.facts["changed"])
 
 
@@ -203,7 +203,7 @@ def test_repositories_that_lead_elsewhere_run_nothing(place: Place, planted: Pla
         lead(project, evil)
 
         with pytest.raises(UwfError):
-            find_origin(os.environ, str(project), at="")
+            find_origin(os.environ, str(project), at="", store="/s")
         list_changed(str(project), 2**33, os.environ)
 
         assert planted.ran() == []

@@ -65,9 +65,7 @@ def test_a_step_survives_a_power_loss(world: World) -> None:
 
 
 def test_an_end_survives_a_power_loss(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
+    thread = world.stepped(times=2)
     assert lose_power(world, lambda each: each.step(thread)) > 500
 
 

@@ -139,8 +139,7 @@ def test_fifty_processes_on_fifty_threads_do_not_wait_for_each_other(world: Worl
 
 
 def test_thread_that_many_end_at_once_ends_once(world: World, git: Git) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
 
     def act(number: int) -> str:
         world.reopen()
@@ -181,8 +180,7 @@ def test_work_of_an_agent_whose_thread_moved_meanwhile_is_kept_and_taken_up(
 
     def play(turn: Turn) -> Played:
         # As the push of another clone does it, without our lock.
-        other = world.fork(thread)
-        moved = world.tip(other)
+        moved = world.tip(world.fork(thread))
         git("update-ref", ref, moved, turn.snapshot.commit.oid, cwd=world.store.path)
         return replied({"text": "dear"}, "What was paid for.")
 
@@ -209,8 +207,7 @@ def test_failed_try_whose_thread_moved_meanwhile_is_nothing_to_keep(world: World
     before = world.tip(thread)
 
     def play(_turn: Turn) -> Played:
-        other = world.fork(thread)
-        moved = world.tip(other)
+        moved = world.tip(world.fork(thread))
         assert world.store.refs.advance(f"refs/threads/{thread}", seen=before, to=moved)
         return fails()(_turn)
 

@@ -86,8 +86,7 @@ def join(world: World, thread: ThreadId, children: list[ThreadId]) -> Derived:
 
 
 def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     at = split(world, thread)
     children = begin(world, at)
     tips = [world.finish(child) for child in children]
@@ -104,10 +103,9 @@ def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
     assert now.get_head_node().payload["branches"] == [{"$ref": tip.record.node} for tip in tips]
     assert now.get_node(tips[1].record.node) == tips[1].get_head_node()
     assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
-    parents = git(
+    assert git(
         "log", "-1", "--format=%P %an %cn", f"refs/threads/{thread}", cwd=world.store.path
-    )
-    assert parents.split() == [at.commit.oid, *(tip.commit.oid for tip in tips), "uwf", "uwf"]
+    ).split() == [at.commit.oid, *(tip.commit.oid for tip in tips), "uwf", "uwf"]
 
 
 def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:

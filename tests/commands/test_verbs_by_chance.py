@@ -231,8 +231,7 @@ class Threads(RuleBasedStateMachine):
 
     def _fork(self, thread: ThreadId) -> None:
         world = self.world
-        at = self.chance.choice((None, "0", "1", "2"))
-        request = ForkRequest(thread, at, reason="why")
+        request = ForkRequest(thread, self.chance.choice((None, "0", "1", "2")), reason="why")
         forked = fork_thread(world.store, world.caller, request, thread=world.new_id())
         self.roots.append(forked.thread)
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from commands.at_work import newest_attempt
-from commands.world import World, content_player, fails
+from commands.world import DEMO, World, content_player, fails
 from seal import START_MS
 
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -84,8 +84,7 @@ def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: Worl
     """From the words of a model to the status of a thread."""
     tired = world.place / "tired.py"
     tired.write_text(TIRED.format(until_s=LATER_MS // 1000))
-    world.put()
-    thread = world.start(f"{sys.executable} {tired}")
+    thread = world.begun(DEMO, f"{sys.executable} {tired}")
 
     with pytest.raises(TurnFailed, match="429 slow down") as caught:
         world.step(thread, agent_player(None))

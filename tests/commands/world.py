@@ -118,6 +118,21 @@ class World:
         """Register a workflow and start a thread of it."""
         return self.start(*agents, workflow=self.put(source).workflow)
 
+    def stepped(self, *plays: Player, source: str = DEMO, times: int = 1) -> ThreadId:
+        """Start a thread of a workflow, and take so many steps with each of *plays*."""
+        thread = self.begun(source)
+        for play in plays or (content_player,):
+            for _ in range(times):
+                self.step(thread, play)
+        return thread
+
+    def waiting(self) -> ThreadId:
+        """Start a thread, and step until it waits for a person to play the checker."""
+        thread = self.begun(DEMO, "nobody", "checker=human")
+        self.step(thread)
+        assert self.step(thread).status == "waiting"
+        return thread
+
     def step(
         self,
         thread: str,

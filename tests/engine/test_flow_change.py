@@ -4,7 +4,7 @@ from itertools import islice, product
 from typing import Any
 
 import pytest
-from flow_trees import Tree, as_flow, entries, in_passes, interpret, order, trees
+from flow_trees import AGENT, Tree, as_flow, entries, flatten, in_passes, interpret, order, trees
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
@@ -24,8 +24,6 @@ from uwf_git.model.flow import HOLDING, STOPS, Flow, FlowNode, Position, parse_f
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import Split, ThreadState, Try, Waiting
 from uwf_git.model.workflow import Transition
-
-AGENT: Tree = {"type": "agent", "agentId": "a"}
 
 
 def loop(*nodes: Tree, **fields: object) -> Tree:
@@ -70,6 +68,7 @@ def both(name: str) -> Tree:
 THREE = sequence(
     agent("one"), agent("two", verifiedBy={"agentId": "judge", "when": "true"}), both("checks")
 )
+JUDGED = at("0/0")._replace(tried=Try("0/1", 1, is_verdict=True))
 
 
 @pytest.mark.parametrize(
@@ -83,12 +82,8 @@ THREE = sequence(
         (sequence(agent("zero"), agent("two"), both("more")), at("0/2"), "0/2"),
         (THREE, at("0/0")._replace(waiting=Waiting("judge", at="0/1")), None),
         (THREE, at("0/0")._replace(waiting=Waiting("one", at="0/1")), "0/1"),
-        (THREE, at("0/0")._replace(tried=Try("0/1", 1, is_verdict=True)), None),
-        (
-            sequence(agent("one"), agent("too")),
-            at("0/0")._replace(tried=Try("0/1", 1, is_verdict=True)),
-            "0/1",
-        ),
+        (THREE, JUDGED, None),
+        (sequence(agent("one"), agent("too")), JUDGED, "0/1"),
     ],
 )
 def test_what_has_finished_is_the_same_there(
@@ -109,11 +104,8 @@ def test_no_run_comes_to_a_node_that_is_added_where_it_has_left(
     added = f"{container}/{len(old.children(container))}"
     new = Flow({**old.nodes, added: FlowNode(added, "agent", {"agentId": "added"})}, old.language)
     chance = data.draw(st.randoms(use_true_random=False))
-    visits = list(
-        islice(
-            interpret(new, lambda *_: chance.random() < 0.5, lambda *_: chance.randrange(1, 3)), 50
-        )
-    )
+    steps = interpret(new, lambda *_: chance.random() < 0.5, lambda *_: chance.randrange(1, 3))
+    visits = list(islice(steps, 50))
     for number, visited in enumerate(visits):
         if parse_position(visited).place == added:
             continue
@@ -318,22 +310,8 @@ def test_a_map_goes_over_a_list(language: str, over: str) -> None:
     assert words(language).list_items(node(over=over), 0, HERE) == [1, 2]
 
 
-PLANS = as_flow(
-    {
-        "type": "loop",
-        "over": "state.plans",
-        "as": "plan",
-        "nodes": [
-            {"type": "agent", "agentId": "a"},
-            {
-                "type": "loop",
-                "over": "plan.parts",
-                "as": "part",
-                "nodes": [{"type": "agent", "agentId": "a"}],
-            },
-        ],
-    }
-)
+PARTS = loop(AGENT, **{"over": "plan.parts", "as": "part"})
+PLANS = as_flow(loop(AGENT, PARTS, **{"over": "state.plans", "as": "plan"}))
 PLAN_STATE = {"plans": [{"parts": ["a"]}, {"parts": ["b", "c"]}], "plan": "of an agent"}
 
 
@@ -360,12 +338,9 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
 
 
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
-    loop = PLANS.nodes["0"]
-
     def count(items: list[int]) -> int:
-        return FlowWords("javascript", {"plans": items}, "", 0, flow=PLANS).count_bound(
-            loop, 0, HERE
-        )
+        words = FlowWords("javascript", {"plans": items}, "", 0, flow=PLANS)
+        return words.count_bound(PLANS.nodes["0"], 0, HERE)
 
     assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
     with refuses("flow-value", match="has 1,001 items, of at most 1,000"):
@@ -407,8 +382,7 @@ def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> 
 
 def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:
     dear = "(state.long + '.').length < 1"
-    maybe: Tree = {"type": "conditional", "condition": dear, "nodes": [AGENT]}
-    flow = as_flow({"type": "loop", "maxIterations": 10**6, "nodes": [maybe]})
+    flow = as_flow(loop({**MAYBE, "condition": dear}, maxIterations=10**6))
     asked = FlowWords("javascript", {"long": "a" * 1_000_000}, "", 0, flow=flow)
 
     with pytest.raises(Refused, match="too much work together"):
@@ -417,13 +391,7 @@ def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:
 
 # An append adds: all else in the workflow is as it was.
 
-_AGENT = {"type": "agent", "agentId": "a"}
-_NODES = {
-    "0": {"type": "sequential"},
-    "0/0": _AGENT,
-    "0/1": {"type": "conditional", "condition": "true"},
-    "0/1/0": _AGENT,
-}
+_NODES = flatten(sequence(AGENT, {**MAYBE, "condition": "true"}))
 _PAYLOAD = {"name": "w", "description": "D.", "roles": {"a": "1"}, "flow": "f"}
 _TO_END = Transition("$END", None)
 _AGAIN = Transition("a", "depth < 3")
@@ -442,11 +410,11 @@ def graph(ways: dict[str, tuple[Transition, ...]]) -> Rules:
 @pytest.mark.parametrize(
     "more",
     [
-        {"1": _AGENT},
-        {"1": _AGENT, "2": {"type": "loop"}, "2/0": _AGENT},
-        {"0/2": _AGENT},
-        {"0/1/1": _AGENT, "0/1/2": _AGENT},
-        {"1": {"type": "conditional", "condition": "1"}, "1/0": _AGENT, "1/e0": _AGENT},
+        {"1": AGENT},
+        {"1": AGENT, "2": {"type": "loop"}, "2/0": AGENT},
+        {"0/2": AGENT},
+        {"0/1/1": AGENT, "0/1/2": AGENT},
+        {"1": {"type": "conditional", "condition": "1"}, "1/0": AGENT, "1/e0": AGENT},
     ],
 )
 def test_nodes_at_the_end_of_one_list_are_an_append(more: dict[str, Any]) -> None:
@@ -457,8 +425,8 @@ def test_nodes_at_the_end_of_one_list_are_an_append(more: dict[str, Any]) -> Non
     ("more", "told"),
     [
         ({"0/0": {"type": "agent", "agentId": "b"}}, "differs at 0/0"),
-        ({"1": _AGENT, "0/2": _AGENT}, "has new nodes in several lists: 1, 0/2"),
-        ({"0/1/e0": _AGENT}, "has a new node in an else: 0/1/e0"),
+        ({"1": AGENT, "0/2": AGENT}, "has new nodes in several lists: 1, 0/2"),
+        ({"0/1/e0": AGENT}, "has a new node in an else: 0/1/e0"),
     ],
 )
 def test_what_no_append_does_to_a_flow_is_told(more: dict[str, Any], told: str) -> None:
@@ -466,7 +434,7 @@ def test_what_no_append_does_to_a_flow_is_told(more: dict[str, Any], told: str) 
 
 
 def test_a_node_that_is_gone_and_another_language_are_told() -> None:
-    assert find_other_change(flow({"1": _AGENT}), flow()) == "differs at 1"
+    assert find_other_change(flow({"1": AGENT}), flow()) == "differs at 1"
     assert find_other_change(flow(), flow(language="jsonata")) == "is in jsonata"
     assert find_other_change(flow(), graph({})) == "is of another kind"
 

@@ -1,10 +1,9 @@
 import json
-import random
 from itertools import islice
 from typing import Any
 
 import pytest
-from flow_trees import Tree, as_flow, entries, interpret, order, trees
+from flow_trees import AGENT, Chance, Tree, as_flow, entries, interpret, order, trees
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
@@ -294,9 +293,8 @@ def test_outputs_that_are_no_list_are_settled_by_a_patch_alone(base: State, made
 
 def test_hint_says_what_append_needs() -> None:
     notes: list[State] = [{"notes": ["c"]}, {"notes": ["d"]}]
-    conflicts = join(
-        {"notes": ["a", "b"]}, {"notes": ["a", "b"]}, notes, {"notes": "append"}
-    ).conflicts
+    base: State = {"notes": ["a", "b"]}
+    conflicts = join(base, base, notes, {"notes": "append"}).conflicts
     assert "answer the whole list" in str(merge_conflict("T", "x", conflicts).hint)
 
 
@@ -311,21 +309,6 @@ def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: lis
 
 LONG = 60
 """As many stops are compared: flows with loops in loops may have many."""
-
-
-class Chance:
-    """Answers by chance, the same for the same question."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-
-    def is_true(self, node: FlowNode, iteration: int, _at: Position | None = None) -> bool:
-        return random.Random(f"{self._seed} {node.place} {iteration}").random() < 0.5
-
-    def count_bound(self, node: FlowNode, iteration: int, _at: Position | None = None) -> int:
-        return random.Random(f"{self._seed} {node.place} {iteration} bound").randint(
-            not node.has_items, 4
-        )
 
 
 class Told:
@@ -356,9 +339,6 @@ def walk(flow: Flow, ask: Chance | Told, entry: Position | None = None) -> list[
         found.append(move.at)
         at = move.at
     return found
-
-
-AGENT: Tree = {"type": "agent", "agentId": "a"}
 
 
 def loop(*nodes: Tree, **fields: object) -> Tree:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import flow_trees
 import pytest
-from flow_trees import Tree, as_flow, trees
+from flow_trees import AGENT, Tree, as_flow, trees
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,19 +28,12 @@ RECORD = TransitionRecord(
 )
 
 
-class Chance:
+class Chance(flow_trees.Chance):
     """Answers by chance: conditions alike for the same question, turns in order."""
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
+        super().__init__(seed, most=3)
         self._turns = random.Random(seed)
-
-    def is_true(self, node: FlowNode, iteration: int, _at: Position | None = None) -> bool:
-        return random.Random(f"{self._seed} {node.place} {iteration}").random() < 0.5
-
-    def count_bound(self, node: FlowNode, iteration: int, _at: Position | None = None) -> int:
-        chance = random.Random(f"{self._seed} {node.place} {iteration} bound")
-        return chance.randint(not node.has_items, 3)
 
     def tell(self) -> str:
         """Return how a turn ends: no means a verdict that rejects, of work it is good as well."""
@@ -194,7 +188,7 @@ def test_a_thread_does_what_a_naive_interpreter_does(roots: list[Tree], seed: in
 
 @pytest.mark.parametrize("hundreds", range(3))
 def test_so_does_one_that_carries_out_plans(hundreds: int) -> None:
-    plans = {"type": "loop", "maxIterations": 9, "nodes": [{"type": "agent", "agentId": "a"}]}
+    plans = {"type": "loop", "maxIterations": 9, "nodes": [AGENT]}
     for number in range(100):
         assert_same([plans], 100 * hundreds + number)
 
@@ -204,13 +198,6 @@ def assert_same(roots: list[Tree], seed: int) -> None:
     flow = as_flow(*(decorate(tree, chance) for tree in roots))
     expected = list(islice(interpret(flow, Chance(seed)), LONG))
     assert list(islice(walk(flow, Chance(seed)), LONG)) == expected
-
-
-VERIFIED: Tree = {
-    "type": "agent",
-    "agentId": "a",
-    "verifiedBy": {"agentId": "v", "when": "meta.ok", "output": "verdict"},
-}
 
 
 @pytest.mark.parametrize(
@@ -228,8 +215,7 @@ def test_a_try_in_a_flow_that_was_changed(
     is_verdict: bool,  # noqa: FBT001 (pytest's parameters)
     told: tuple[str, str | None],
 ) -> None:
-    agent = {"type": "agent", "agentId": "a"}
-    flow = as_flow({"type": "loop", "maxIterations": 3, "nodes": [agent, agent]})
+    flow = as_flow({"type": "loop", "maxIterations": 3, "nodes": [AGENT, AGENT]})
     last, position = find_open_try(flow, Try(at, 1, is_verdict), "0.1/1")
     assert (last, None if position is None else str(position)) == told
 
@@ -246,7 +232,7 @@ def test_a_try_in_a_flow_that_was_changed(
     ],
 )
 def test_a_verdict_is_told_again_if_that_is_cheap(when: str, told: str) -> None:
-    flow = as_flow({**VERIFIED, "verifiedBy": {"agentId": "v", "when": when}})
+    flow = as_flow({**AGENT, "verifiedBy": {"agentId": "v", "when": when}})
     meta = {"ok": True, "list": [0] * 10_000}
     assert judge_again(flow, flow.nodes["0"], meta) == told
     assert judge_again(Flow(flow.nodes, "jsonata"), flow.nodes["0"], meta) == "unknown"

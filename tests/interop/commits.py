@@ -9,6 +9,7 @@ from pathlib import Path
 
 import seal
 from cli.program import Ran
+from commands.world import make_store
 from dulwich.objects import Tree
 from interop.forged_branches import BRANCHES
 from interop.forged_joins import JOINS
@@ -21,19 +22,15 @@ from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session import Session
 from uwf_git.cli.uwf import UWF
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, read_commit, write_commit
-from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.store import Store
 
 REF = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 
 def chain_commits(place: Path, commits: Iterable[tuple[bytes, bytes]]) -> Store:
     """Make a store below *place* in which REF ends a chain of *commits*: author and message."""
-    path = str(place / "chain.git")
-    create_store(path)
-    set_config(f"{path}/config", "uwf.fsync", "false")
-    store = open_store(path)
+    store = make_store(place / "chain.git")
     parents: tuple[CommitView, ...] = ()
     for author, message in commits:
         draft = CommitDraft(Tree(), parents, message, ())

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,12 @@ from uwf_git.model.names import Oid
 from uwf_git.model.node import Node
 from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000
+Files = dict[str, tuple[int, ObjectID]]
+"""Mode and object by path."""
 
 
 @dataclass(slots=True)
@@ -23,9 +26,7 @@ class Forge:
     """The parts of one commit, to be changed before it is made."""
 
     objects: DurableObjects
-    files: dict[str, tuple[int, ObjectID]]
-    """Mode and object by path."""
-
+    files: Files
     parents: list[Oid]
     message: bytes
     author: bytes = b"writer <uwf-nobody@uwf>"
@@ -39,8 +40,7 @@ class Forge:
 
     def put(self, path: str, obj: ShaFile, *, mode: int = FILE) -> ObjectID:
         """Put an object there."""
-        self.objects.add_objects([(obj, None)])
-        self.files[path] = (mode, obj.id)
+        self.files[path] = (mode, self._add(obj))
         return obj.id
 
     def read(self, path: str) -> Any:
@@ -61,24 +61,16 @@ class Forge:
 
     def commit(self) -> str:
         """Write the commit without git's checks, and return its id."""
-        lines = [b"tree " + self._write_tree("")]
+        lines = [b"tree " + write_tree(self.files, self._add)]
         lines += [b"parent " + parent.encode() for parent in self.parents]
         lines += [b"author %s 1760009999 +0000" % self.author]
         lines += [b"committer %s 1760009999 +0000" % self.committer]
         raw = b"\n".join(lines) + b"\n" + self.headers + b"\n" + self.message
-        made = ShaFile.from_raw_string(1, raw)
-        self.objects.add_objects([(made, None)])
-        return made.id.decode()
+        return self._add(ShaFile.from_raw_string(1, raw)).decode()
 
-    def _write_tree(self, folder: str) -> bytes:
-        tree = Tree()
-        for path, file in self.files.items():
-            name, slash, _rest = path.removeprefix(folder).partition("/")
-            if path.startswith(folder) and name.encode() not in tree:
-                inner = f"{folder}{name}/"
-                tree[name.encode()] = (FOLDER, ObjectID(self._write_tree(inner))) if slash else file
-        self.objects.add_objects([(tree, None)])
-        return tree.id
+    def _add(self, obj: ShaFile) -> ObjectID:
+        self.objects.add_objects([(obj, None)])
+        return obj.id
 
     def copy(self) -> "Forge":
         """Return another one of the same parts."""
@@ -91,13 +83,29 @@ def take_apart(store: Store, oid: Oid) -> Forge:
     """Take a commit apart."""
     assert isinstance(store.objects, DurableObjects)
     view = read_commit(store.objects, oid)
-    entries = iter_tree_contents(store.objects.by_dulwich, view.tree)
-    files = {
+    files = read_tree(store.objects, view.tree)
+    return Forge(store.objects, files, list(view.parents), view.message, author=view.author)
+
+
+def read_tree(objects: ObjectStore, tree: ObjectID) -> Files:
+    """Return the files of a tree and of those in it."""
+    assert isinstance(objects, DurableObjects)
+    return {
         entry.path.decode(): (entry.mode, entry.sha)
-        for entry in entries
+        for entry in iter_tree_contents(objects.by_dulwich, tree)
         if entry.path is not None and entry.mode is not None and entry.sha is not None
     }
-    return Forge(store.objects, files, list(view.parents), view.message, author=view.author)
+
+
+def write_tree(files: Files, add: Callable[[ShaFile], ObjectID], folder: str = "") -> ObjectID:
+    """Write a tree of *files*, and those in it, by *add*; return its name."""
+    tree = Tree()
+    for path, file in files.items():
+        name, slash, _rest = path.removeprefix(folder).partition("/")
+        if path.startswith(folder) and name.encode() not in tree:
+            inner = f"{folder}{name}/"
+            tree[name.encode()] = (FOLDER, write_tree(files, add, inner)) if slash else file
+    return add(tree)
 
 
 def path_of(name: str) -> str:

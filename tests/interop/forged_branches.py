@@ -67,13 +67,10 @@ def _renamed(f: Forger, other: str) -> Changes:
 
 def _ended_at(f: Forger, number: int) -> Changes:
     """Let the first branch end after one of its commits, as if it had come to its end."""
-    branch = f.branch(0)
-    at = branch[number]
-    files = f.files(at)
-    now = files["now.json"]
+    at = f.branch(0)[number]
 
     def holds(commit: Any) -> None:
-        f.holds(commit, {**files, "now.json": now})
+        f.holds(commit, f.files(at))
 
     kept = {name: f.trailer(at, name) for name in ("Node", "Depth")}
     change = also(follows(lambda _p: [at]), claims(**kept), holds)

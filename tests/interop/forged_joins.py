@@ -29,8 +29,7 @@ def _by_somebody(_f: Forger) -> Change:
 def _one_file_more(f: Forger) -> Change:
     def change(commit: Any) -> None:
         files = f.files(f.join)
-        f.add(commit)
-        mine = f.files(commit.id)
+        mine = f.files_of(commit)
         mine["nodes/0/0/00000000000.json"] = next(iter(files.values()))
         f.holds(commit, mine)
 
@@ -41,8 +40,7 @@ def _without_a_node(f: Forger) -> Change:
     """Leave out the newest step of a branch."""
 
     def change(commit: Any) -> None:
-        f.add(commit)
-        mine = f.files(commit.id)
+        mine = f.files_of(commit)
         name = f.trailer(f.ends[-1], "Node")
         f.holds(commit, {path: file for path, file in mine.items() if name[2:] not in path})
 
@@ -145,9 +143,7 @@ JOINS: Rows = {
         ALL,
         lambda f: {
             f.after(f.join): follows(
-                lambda p: [
-                    f.makes(p[0], follows(lambda q: [p[0], *q[1:]])),
-                ]
+                lambda p: [f.makes(p[0], follows(lambda q: [p[0], *q[1:]]))],
             )
         },
     ),

@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dulwich.object_store import iter_tree_contents
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile
+from interop.forge import FILE, Files, path_of, read_tree, write_tree
 from interop.honest_flows import Told, refs_of, set_refs
 
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes import encode_node
-from uwf_git.store.objects.objects import DurableObjects
 
 Change = Callable[[Commit], None]
-Files = dict[str, tuple[int, ObjectID]]
-FILE, FOLDER = 0o100644, 0o040000
 
 
 @dataclass(slots=True)
@@ -92,15 +89,7 @@ class Forger:
 
     def files(self, oid: ObjectID) -> Files:
         """Return the files of a commit, by path."""
-        objects = self.told.world.store.objects
-        assert isinstance(objects, DurableObjects)
-        found: Files = {}
-        for entry in iter_tree_contents(objects.by_dulwich, self.get(oid).tree):
-            assert entry.path is not None
-            assert entry.mode is not None
-            assert entry.sha is not None
-            found[entry.path.decode()] = (entry.mode, entry.sha)
-        return found
+        return read_tree(self.told.world.store.objects, self.get(oid).tree)
 
     def read(self, sha: ObjectID) -> bytes:
         """Return the content of a file."""
@@ -158,11 +147,11 @@ class Forger:
         """Change the state of the thread in a commit."""
 
         def change(commit: Commit) -> None:
-            files = self._files_of(commit)
+            files = self.files_of(commit)
             document = json.loads(self.read(files["now.json"][1]))
             edit(document)
             content = json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
-            files["now.json"] = (FILE, self.add(Blob.from_string(content)))
+            files["now.json"] = self._file(content)
             self.holds(commit, files)
 
         return change
@@ -171,22 +160,21 @@ class Forger:
         """Put other nodes in place of those that a commit has, in all that it says."""
 
         def change(commit: Commit) -> None:
-            files = self._files_of(commit)
+            files = self.files_of(commit)
             for old, node in names.items():
                 for path in [each for each in files if name_of(each) == old]:
                     del files[path]
                     suffix, content = encode_node(node)
-                    files[path_of(node.hash) + suffix] = (FILE, self.add(Blob.from_string(content)))
+                    files[path_of(node.hash) + suffix] = self._file(content)
             for path in ("head.json", "start.json"):
                 old = self._name_of_file(files[path][1])
                 if old in names:
-                    content = encode_node(names[old])[1]
-                    files[path] = (FILE, self.add(Blob.from_string(content)))
+                    files[path] = self._file(encode_node(names[old])[1])
             now = self.read(files["now.json"][1])
             for old, node in names.items():
                 now = now.replace(old.encode(), node.hash.encode())
                 commit.message = commit.message.replace(old.encode(), node.hash.encode())
-            files["now.json"] = (FILE, self.add(Blob.from_string(now)))
+            files["now.json"] = self._file(now)
             self.holds(commit, files)
 
         return change
@@ -195,25 +183,16 @@ class Forger:
         document = json.loads(self.read(sha))
         return build_node(document["type"], document["payload"], timestamp=0).hash
 
-    def _files_of(self, commit: Commit) -> Files:
-        self.add(commit)
-        return self.files(commit.id)
+    def _file(self, content: bytes) -> tuple[int, ObjectID]:
+        return FILE, self.add(Blob.from_string(content))
+
+    def files_of(self, commit: Commit) -> Files:
+        """Return the files of a commit that was changed, by path."""
+        return self.files(self.add(commit))
 
     def holds(self, commit: Commit, files: Files) -> None:
         """Give a commit these files."""
-        commit.tree = self._tree(files, "")
-
-    def _tree(self, files: Files, folder: str) -> ObjectID:
-        tree, inner = Tree(), set()
-        for path, file in files.items():
-            name, slash, _rest = path.removeprefix(folder).partition("/")
-            if path.startswith(folder) and slash:
-                inner.add(name)
-            elif path.startswith(folder):
-                tree[name.encode()] = file
-        for name in inner:
-            tree[name.encode()] = (FOLDER, self._tree(files, f"{folder}{name}/"))
-        return self.add(tree)
+        commit.tree = write_tree(files, self.add)
 
     def nodes(self, oid: ObjectID) -> dict[str, Node]:
         """Return the nodes of a commit, by name."""
@@ -257,11 +236,6 @@ def name_of(path: str) -> str:
     """Return the name of the node in a file; "" if it is none's."""
     name = path.removeprefix("nodes/").partition(".")[0].replace("/", "")
     return name if path.startswith("nodes/") else ""
-
-
-def path_of(name: str) -> str:
-    """Return the path of a node's file, without its suffix."""
-    return f"nodes/{name[0]}/{name[1]}/{name[2:]}"
 
 
 def says(old: str, new: str) -> Change:

@@ -3,9 +3,9 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -109,14 +109,12 @@ class Told:
 
     def copy(self, place: Path, refs: Refs | None = None) -> "Told":
         """Return the same in a store of its own at *place*, where only *refs* are, if given."""
-        path = place / "store.git"
+        path = str(place / "store.git")
         shutil.copytree(self.world.store.path, path)
-        store = open_store(str(path), environ=os.environ)
-        caller = self.world.caller
-        world = World(self.world.place, store, caller, self.world.new_id)
         if refs is not None:
-            set_refs(str(path), refs)
-        return Told(self.name, world, self.thread, self.twin, self.begun, self.joined)
+            set_refs(path, refs)
+        store = open_store(path, environ=os.environ)
+        return replace(self, world=replace(self.world, store=store))
 
     def at(self, oid: str) -> Snapshot:
         """Read a commit."""
@@ -168,7 +166,8 @@ def run_until(world: World, thread: ThreadId, player: Player, *statuses: str) ->
 
 def tell(place: Path, name: str) -> Told:
     """Run two threads of a workflow to their ends, in a new store at *place*."""
-    world = make_world(place, count(START_MS, 1000).__next__, _ids().__next__)
+    ids = (ThreadId(f"01J000{number:020d}") for number in count(1))
+    world = make_world(place, count(START_MS, 1000).__next__, ids.__next__)
     git("init", "--quiet", cwd=world.place)
     git("commit", "--quiet", "--allow-empty", "-m", "begun", cwd=world.place)
     if "inner" in SOURCES[name]:
@@ -185,7 +184,3 @@ def tell(place: Path, name: str) -> Told:
     git("repack", "-a", "-d", "-q", cwd=world.store.path)
     world.reopen()
     return Told(name, world, thread, twin, begun, joined)
-
-
-def _ids() -> Iterator[ThreadId]:
-    return (ThreadId(f"01J000{number:020d}") for number in count(1))

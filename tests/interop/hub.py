@@ -9,14 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from commands.world import World
+from commands.sharing import Site
+from commands.world import World, make_store
+from interop.honest_flows import git
 from seal import START_MS
 
 from uwf_git.commands.admin import init_shared
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.fetch import fetch_remote
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.store import open_store
+
+BAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+TOLD = "points at a commit of thread"
 
 
 class Pushed(NamedTuple):
@@ -45,9 +53,8 @@ class Hub:
 
     def refs(self) -> dict[str, str]:
         """Return every ref and its value."""
-        listed = ["git", "for-each-ref", "--format=%(refname) %(objectname)"]
-        ran = subprocess.run(listed, cwd=self.path, capture_output=True, text=True, check=True)
-        return dict(line.split() for line in ran.stdout.splitlines())
+        listed = git("for-each-ref", "--format=%(refname) %(objectname)", cwd=self.path)
+        return dict(line.split() for line in listed.splitlines())
 
     def set(self, name: str, value: str) -> None:
         """Set something in its config."""
@@ -58,8 +65,7 @@ class Hub:
         self.clones += 1
         place = self.place / f"clone-{self.clones}"
         place.mkdir()
-        store = create_store(str(place / "store.git"))
-        set_config(f"{store.path}/config", "uwf.fsync", "false")
+        store = make_store(place / "store.git")
         set_config(f"{store.path}/config", "remote.hub.url", str(self.path))
         clock = itertools.count(START_MS + self.clones * 1_000_000, 1000).__next__
         numbers = itertools.count(1)
@@ -84,6 +90,32 @@ def push(world: World, *words: str) -> Pushed:
         command, cwd=world.store.path, capture_output=True, text=True, errors="replace", check=False
     )
     return Pushed(ran.returncode == 0, ran.stderr)
+
+
+def push_what_is_wrong(site: Site, ref: str) -> Refused:
+    """Push with a thread BAD that points at the commit of *ref*; the hub says what is wrong."""
+    tip = site.find(ref)
+    assert tip is not None
+    assert site.world.store.refs.create(f"refs/threads/{BAD}", tip)
+    failure = site.push().failure()
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
+    assert TOLD in failure.message
+    return failure
+
+
+def push_all(world: World) -> None:
+    """Push everything by uwf."""
+    world.reopen()
+    if failure := push_remote(world.store, world.caller, "hub", ()).failure():
+        raise failure
+
+
+def fetch_all(world: World) -> None:
+    """Fetch everything by uwf."""
+    world.reopen()
+    if failure := fetch_remote(world.store, world.caller, "hub").failure():
+        raise failure
 
 
 def refused(world: World, *words: str) -> Pushed:

@@ -16,6 +16,11 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
+from commands.sharing import Site
+from programs import write_program
+
+from uwf_git.store.git.config import set_config
+
 _MOST_TRIES = 20
 
 
@@ -23,7 +28,7 @@ _MOST_TRIES = 20
 def git_daemon(root: Path) -> Iterator[str]:
     """Serve every repository below *root*, for pushes as well; return the URL of *root*."""
     for _try in range(_MOST_TRIES):
-        port = _free_port()
+        port = free_port()
         command = ["git", "daemon", "--verbose", "--export-all", "--enable=receive-pack"]
         command += ["--listen=127.0.0.1", f"--port={port}", "--reuseaddr", f"--base-path={root}"]
         daemon = subprocess.Popen(
@@ -55,7 +60,8 @@ def _stop(daemon: subprocess.Popen[bytes]) -> None:
     daemon.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody has at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -189,12 +195,17 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 def ssh_here(place: Path) -> str:
     """Write a program that takes the words of ssh, and runs the command on this machine."""
-    path = place / "ssh-here"
-    path.write_text(
-        "#!/bin/sh\n"
+    return write_program(
+        place / "ssh-here",
         f'echo "$@" >> {place}/ssh-was-asked\n'
         'for word; do command="$word"; done\n'
-        'exec sh -c "$command"\n'
+        'exec sh -c "$command"',
     )
-    path.chmod(0o755)
-    return str(path)
+
+
+def asking(site: Site, url: str) -> Site:
+    """Let *site* use another URL; nobody is there to be asked for a password."""
+    set_config(f"{site.path}/config", "remote.origin.url", url)
+    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
+    site.world.caller = site.world.caller._replace(environ=environ)
+    return site

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from programs import write_program
 from store.signing_keys import make_ssh_key
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
@@ -35,15 +36,13 @@ mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec {sshd}'
 def serve(place: Path, environ: dict[str, str]) -> str:
     """Return the ssh command that reaches a server of its own, which ends with it."""
     place.mkdir()
-    make_ssh_key(place / "host")
-    make_ssh_key(place / "key")
-    make_ssh_key(place / "other")
+    for name in ("host", "key", "other"):
+        make_ssh_key(place / name)
     (place / "config").write_text(CONFIG.format(place=place))
     # As the user's own settings would come from the home that the system knows.
     sealed = [f"{name}={environ[name]}" for name in ("HOME", "PATH", "GIT_CONFIG_NOSYSTEM")]
-    forced = f'#!/bin/sh\nexec env {shlex.join(sealed)} sh -c "$SSH_ORIGINAL_COMMAND"\n'
-    (place / "forced").write_text(forced)
-    (place / "forced").chmod(0o755)
+    forced = f'exec env {shlex.join(sealed)} sh -c "$SSH_ORIGINAL_COMMAND"'
+    write_program(place / "forced", forced)
     sshd = f"{SSHD} -i -e -f {place}/config"
     if os.getuid() == 0:
         users = Path("/etc/passwd").read_text()

@@ -15,8 +15,7 @@ MANY = 1_000
 
 def test_git_draws_branches_as_the_format_says(world: World, git: Git) -> None:
     thread = world.begun(CHECKS)
-    while world.step(thread, plays).status != "completed":
-        pass
+    world.finish(thread, plays)
     ref, where = f"refs/archive/{thread}", world.store.path
 
     graph = git("log", "--graph", "--format=%s", ref, cwd=where)

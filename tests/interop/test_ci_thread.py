@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from interop.honest_flows import git
 from interop.hub import make_hub
+from programs import write_program
 
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import create_store, open_store
@@ -35,27 +38,17 @@ roles:
   doer: {systemPrompt: Do it.}
 agentOverrides: {boss: human}
 """
-ASKS = """\
-moderator:
-  - {from: $START, to: planner}
-  - {from: planner, to: boss}
-  - {from: boss, to: doer}
-  - {from: doer, to: $END}
-"""
-ASKS_FIRST = """\
-moderator:
-  - {from: $START, to: boss}
-  - {from: boss, to: planner}
-  - {from: planner, to: doer}
-  - {from: doer, to: $END}
-"""
-ASKS_LAST = """\
-moderator:
-  - {from: $START, to: planner}
-  - {from: planner, to: doer}
-  - {from: doer, to: boss}
-  - {from: boss, to: $END}
-"""
+
+
+def in_order(*roles: str) -> str:
+    """Return the moderator that lets each of *roles* have one turn."""
+    moves = pairwise(["$START", *roles, "$END"])
+    return "moderator:\n" + "".join(f"  - {{from: {one}, to: {then}}}\n" for one, then in moves)
+
+
+ASKS = in_order("planner", "boss", "doer")
+ASKS_FIRST = in_order("boss", "planner", "doer")
+ASKS_LAST = in_order("planner", "doer", "boss")
 SPLITS = """\
 root:
   type: parallel
@@ -87,10 +80,9 @@ class Ci:
     def environ(self, flow: str, more: Mapping[str, str]) -> dict[str, str]:
         """Return what a job is told."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        file, agent = self.place / "careful.yaml", self.place / "agent"
+        file = self.place / "careful.yaml"
         file.write_text(FLOW + flow)
-        agent.write_text(AGENT.format(place=self.place))
-        agent.chmod(0o755)
+        agent = write_program(self.place / "agent", AGENT.format(place=self.place))
         asked = {"WORKFLOW": file, "PROMPT": "Mend it.", "AGENT": agent, "HUB": self.hub}
         told = {f"UWF_CI_{name}": str(value) for name, value in asked.items()}
         (self.place / "tmp").mkdir(exist_ok=True)
@@ -133,17 +125,18 @@ class Ci:
 
     def git(self, *words: str) -> str:
         """Run git in the hub."""
-        ran = subprocess.run(
-            ["git", *words], cwd=self.hub, check=True, capture_output=True, text=True
-        )
-        return ran.stdout
+        return git(*words, cwd=self.hub)
+
+    def uwf(self, *words: str) -> None:
+        """Run `uwf` as a person would, who knows the hub."""
+        command = ["uwf", "--repo", *words]
+        subprocess.run(command, env=self.environ(ASKS, {}), check=True, capture_output=True)
 
     def hook(self, text: str) -> None:
         """Let the hub judge pushes by a script."""
         hook = self.hub / "hooks" / "pre-receive"
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\n{text}\n")
-        hook.chmod(0o755)
+        write_program(hook, text)
 
 
 @pytest.fixture
@@ -252,8 +245,7 @@ def test_branches_ask_one_after_another_and_are_retried(ci: Ci) -> None:
 def test_a_thread_that_may_not_go_on_fails_the_job(ci: Ci, verb: str) -> None:
     assert ci.run("a")[0] == 0
     thread = ci.left("a")["thread"].strip()
-    steer: list[str] = ["uwf", "--repo", str(ci.hub), "thread", verb, thread]
-    subprocess.run(steer, env=ci.environ(ASKS, {}), check=True, capture_output=True)
+    ci.uwf(str(ci.hub), "thread", verb, thread)
 
     assert ci.run("b")[0] == 1
     assert ci.left("b")["question"] == ""
@@ -275,8 +267,7 @@ def test_a_hub_that_refuses_fails_the_job(ci: Ci) -> None:
     assert kept is not None
     # Nothing of that job is lost while its machine is there.
     ci.hook("exit 0")
-    push = ["uwf", "--repo", kept[1], "push", "origin"]
-    subprocess.run(push, env=ci.environ(ASKS, {}), check=True, capture_output=True)
+    ci.uwf(kept[1], "push", "origin")
     assert "Surely." in ci.git("log", "-p", "--all")
 
 
@@ -343,11 +334,9 @@ def test_recipes_run_no_code_of_a_fork_with_secrets() -> None:
 
 def run_step(step: Mapping[str, Any], place: Path, **environ: str) -> int:
     """Run a step of the recipe as its runner does, with a gh that records what it is asked."""
-    gh = place / "gh"
-    gh.write_text(
-        f"#!/bin/sh\necho \"$@\" >>'{place}/asked'\ncat >'{place}/given'\necho \"$SAID\"\n"
+    write_program(
+        place / "gh", f"echo \"$@\" >>'{place}/asked'\ncat >'{place}/given'\necho \"$SAID\""
     )
-    gh.chmod(0o755)
     env = {**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "PR": "17", **environ}
     words = ["bash", "-e", "-c", step["run"]]
     return subprocess.run(words, env=env, stdin=subprocess.DEVNULL, check=False).returncode
@@ -376,12 +365,11 @@ def test_the_action_hands_on_what_the_script_left(tmp_path: Path) -> None:
     """A question cannot end its output, and say another status."""
     (tmp_path / "github").mkdir()
     question = "Good?\nEOF\nstatus<<EOF\ncompleted\nEOF\n"
-    script = tmp_path / "ci_thread.sh"
-    script.write_text(
-        '#!/bin/sh\nmkdir "$UWF_CI_OUT"\necho waiting >"$UWF_CI_OUT/status"\n'
-        'printf %s "$SAID" >"$UWF_CI_OUT/question"\nexit 3\n'
+    write_program(
+        tmp_path / "ci_thread.sh",
+        'mkdir "$UWF_CI_OUT"\necho waiting >"$UWF_CI_OUT/status"\n'
+        'printf %s "$SAID" >"$UWF_CI_OUT/question"\nexit 3',
     )
-    script.chmod(0o755)
     output = tmp_path / "output"
 
     status = run_step(

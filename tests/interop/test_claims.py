@@ -2,13 +2,14 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import Git, World
+from commands.world import World
+from interop.honest_flows import git
 from interop.hub import Hub, make_hub, push, refused
+from programs import write_program
 
 from uwf_git.commands.remote.fetch import clone_store, fetch_remote
 from uwf_git.store.store import open_store
@@ -38,22 +39,17 @@ def started(hub: Hub) -> Started:
     for name in ("pre-receive", "post-receive"):
         hook = hub.path / "hooks" / name
         python = hook.read_text().partition("python=")[2].partition("\n")[0]
-        recorder.write_text(f'#!/bin/sh\necho "$5" >>"{log}"\nexec {python} "$@"\n')
-        recorder.chmod(0o755)
+        write_program(recorder, f'echo "$5" >>"{log}"\nexec {python} "$@"')
         hook.write_text(hook.read_text().replace(f"python={python}\n", f"python={recorder}\n"))
     return lambda: log.read_text().split() if log.exists() else []
 
 
-def blob(world: World, content: bytes) -> str:
-    write = ["git", "hash-object", "-w", "--stdin"]
-    ran = subprocess.run(
-        write, cwd=world.store.path, input=content, capture_output=True, check=True
-    )
-    return ran.stdout.decode().strip()
+def blob(world: World, content: str) -> str:
+    return git("hash-object", "-w", "--stdin", cwd=world.store.path, stdin=content).strip()
 
 
 def test_claims_alone_start_no_python(hub: Hub, world: World, started: Started) -> None:
-    first, second = blob(world, b"x" * MOST), blob(world, b"")
+    first, second = blob(world, "x" * MOST), blob(world, "")
     other = CLAIM[:-1] + "V"
 
     assert push(world, f"{first}:{CLAIM}", f"{second}:{other}").accepted
@@ -70,12 +66,12 @@ def test_a_claim_with_a_thread_is_judged_by_uwf(hub: Hub, world: World, started:
     thread = world.begun()
     active = f"refs/threads/{thread}"
 
-    assert push(world, f"{blob(world, b'{}')}:{CLAIM}", f"{active}:{active}").accepted
+    assert push(world, f"{blob(world, '{}')}:{CLAIM}", f"{active}:{active}").accepted
 
     assert started() == ["pre-receive"]
     assert set(hub.refs()) == {CLAIM, active}
     world.step(thread)
-    large = blob(world, b"x" * (MOST + 1))
+    large = blob(world, "x" * (MOST + 1))
     wrong = refused(world, "--force", f"{large}:{CLAIM}", f"{active}:{active}")
 
     assert [error for error in wrong.errors if "a claim has at most 4096 bytes" in error]
@@ -85,15 +81,15 @@ def test_a_claim_with_a_thread_is_judged_by_uwf(hub: Hub, world: World, started:
 @pytest.mark.parametrize("size", [MOST + 1, 100_000_000])
 def test_a_large_blob_is_no_claim(hub: Hub, world: World, size: int) -> None:
     # git would send the content of a text again and again.
-    pushed = refused(world, f"{blob(world, bytes(size))}:{CLAIM}")
+    pushed = refused(world, f"{blob(world, 'x' * size)}:{CLAIM}")
 
     assert len(pushed.errors) == 1
     assert hub.refs() == {}
 
 
 @pytest.mark.parametrize("kind", ["tree", "commit", "tag"])
-def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> None:
-    place = Path(world.store.path)
+def test_only_a_blob_is_a_claim(hub: Hub, world: World, kind: str) -> None:
+    place = world.store.path
     made: dict[str, str] = {"commit": world.snapshot(world.begun()).commit.oid}
     made["tree"] = git("rev-parse", f"{made['commit']}^{{tree}}", cwd=place).strip()
     who = ("-c", "user.name=a", "-c", "user.email=a@b")
@@ -108,7 +104,7 @@ def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> 
 
 @pytest.mark.parametrize("name", [ID.lower(), f"8{ID[1:]}", f"{ID}0", f"{ID}/a"])
 def test_a_claim_has_the_name_of_a_thread(hub: Hub, world: World, name: str) -> None:
-    pushed = refused(world, f"{blob(world, b'{}')}:refs/claims/{name}")
+    pushed = refused(world, f"{blob(world, '{}')}:refs/claims/{name}")
 
     assert "is not a thread id" in pushed.errors[0]
     assert hub.refs() == {}
@@ -121,16 +117,14 @@ def test_python_starts_after_a_push_for_an_archive_beside_its_active_ref_or_a_li
     plain = (f"refs/{folder}/*:refs/{folder}/*" for folder in ("threads", "archive"))
     push(world, *(words := list(plain)))
     assert started() == ["pre-receive"]
-    while world.step(thread).role is not None:
-        pass
+    world.finish(thread)
     assert push(world, *words).accepted
     assert started() == ["pre-receive"] * 2 + ["post-receive"]
     # Which removes the active ref that plain git leaves.
     assert set(hub.refs()) == {f"refs/archive/{thread}"}
     ended = world.begun()
     push(world, f"refs/threads/{ended}")
-    while world.step(ended).role is not None:
-        pass
+    world.finish(ended)
     assert push(world, f"refs/archive/{ended}", f":refs/threads/{ended}").accepted
     assert started() == ["pre-receive"] * 2 + ["post-receive"] + ["pre-receive"] * 2
     said = tmp_path / "said"
@@ -142,7 +136,7 @@ def test_python_starts_after_a_push_for_an_archive_beside_its_active_ref_or_a_li
 
 def test_no_fetch_and_no_clone_takes_claims(hub: Hub, world: World) -> None:
     thread = world.begun()
-    push(world, f"{blob(world, b'held')}:{CLAIM}", f"refs/threads/{thread}")
+    push(world, f"{blob(world, 'held')}:{CLAIM}", f"refs/threads/{thread}")
     path = str(hub.place / "copy.git")
 
     cloned = clone_store(world.caller, str(hub.path), path)
@@ -152,9 +146,6 @@ def test_no_fetch_and_no_clone_takes_claims(hub: Hub, world: World) -> None:
     copy = open_store(path, environ=os.environ)
     assert fetch_remote(copy, world.caller, None).failure() is None
     assert fetch_remote(copy, world.caller, None, [thread]).failure() is None
-    listed = ["git", "for-each-ref", "--format=%(refname)"]
-    refs = subprocess.run(listed, cwd=path, capture_output=True, text=True, check=True).stdout
-    assert "claims" not in refs
-    subprocess.run(["git", "fetch", "-q", "origin"], cwd=path, check=True)
-    refs = subprocess.run(listed, cwd=path, capture_output=True, text=True, check=True).stdout
-    assert "claims" not in refs
+    assert "claims" not in git("for-each-ref", cwd=path)
+    git("fetch", "-q", "origin", cwd=path)
+    assert "claims" not in git("for-each-ref", cwd=path)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from commands.at_work import wait_until
 from commands.fleet.machines import SPLIT, SPLIT_STEPS, Field, ended
+from interop.servers import free_port
 from interop.sshd import NEEDS_SSHD, reach_sshd
 
 pytestmark = NEEDS_SSHD
@@ -70,9 +71,7 @@ def test_machines_by_ssh_with_certificates(
 ) -> None:
     made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj /CN=uwf"
     subprocess.run(made.split(), cwd=tmp_path, check=True, capture_output=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address, dask = f"tls://127.0.0.1:{port}", [sys.executable, "-m", "dask"]
     where = ["--protocol", "tls", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
     head = make_home(tmp_path, "head")

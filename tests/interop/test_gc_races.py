@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import DEMO, Git, replied
+from commands.world import DEMO, Git, make_store, replied
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Commit, ObjectID
 
@@ -23,7 +23,6 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.packing import GcRuns
 from uwf_git.store.store import OwnTransitions, Store, create_store, open_store
@@ -189,12 +188,10 @@ PRUNERS = {
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """Return a store with a workflow."""
-    made = str(tmp_path / "store.git")
-    create_store(made)
-    set_config(f"{made}/config", "uwf.fsync", "false")
-    caller = Caller(lambda: time.time_ns() // 1_000_000, dict(os.environ), made)
-    put_workflow(open_store(made), caller, DEMO.encode())
-    return made
+    store = make_store(tmp_path / "store.git")
+    caller = Caller(lambda: time.time_ns() // 1_000_000, dict(os.environ), store.path)
+    put_workflow(store, caller, DEMO.encode())
+    return store.path
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS.keys())
@@ -250,13 +247,8 @@ def test_steps_are_lost_where_packs_are_not_kept(path: str) -> None:
         while time.monotonic() < until:
             # Once something is lost, it fails as well.
             subprocess.run(["git", "repack", "-adq"], cwd=path, capture_output=True, check=False)
-            check = subprocess.run(
-                ["git", "rev-list", "--all", "--objects", "--quiet"],
-                cwd=path,
-                capture_output=True,
-                check=False,
-            )
-            if check.returncode != 0:
+            look = ["git", "rev-list", "--all", "--objects", "--quiet"]
+            if subprocess.run(look, cwd=path, capture_output=True, check=False).returncode != 0:
                 return
     finally:
         for worker in workers:
@@ -301,8 +293,6 @@ def test_readers_miss_nothing_while_git_repacks(
 def test_pruning_now_between_steps_takes_only_what_no_ref_needs(path: str, git: Git) -> None:
     made = drive_threads(path, 1, time.monotonic() + 0.2)
     git("prune", "--expire=now", cwd=Path(path))
-    store = open_store(path)
-    for thread, _steps in made:
-        commit = get_head(store, thread).commit
-        assert list(check_thread(store, thread, commit, archived=True)) == []
+    check_all(path, made)
+    assert all(get_head(open_store(path), thread).archived for thread, _steps in made)
     assert git("fsck", "--strict", cwd=Path(path)) == ""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from commands.sharing import Sites
 from interop.forge import Forge, path_of, take_apart
-from interop.scene import Scene, assert_refused, make_scene, node_of
+from interop.scene import Scene, assert_refused, node_of
 from store.test_chain_cycles import forged
 
 from uwf_git.agents.limited_fork import run_limited
@@ -17,16 +17,6 @@ from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node
 
 MIB = 1024 * 1024
-
-
-@pytest.fixture(scope="module")
-def scene(sealed_run: object, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    return make_scene(tmp_path_factory.mktemp("hostile"))
-
-
-@pytest.fixture
-def forge(scene: Scene) -> Forge:
-    return scene.honest.copy()
 
 
 def test_present_that_lies_is_refused(scene: Scene, forge: Forge) -> None:

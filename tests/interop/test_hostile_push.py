@@ -4,27 +4,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands.world import Git
 from interop.forge import Forge, path_of, take_apart
 from interop.hub import make_hub, push
-from interop.scene import Scene, assert_refused, make_scene
+from interop.scene import Scene, assert_refused
 
 from uwf_git.model.builtin import STEP
 from uwf_git.store.objects.commit import build_message
 
-Git = Callable[..., str]
-
 MIB = 1024 * 1024
 WORKFLOW_REF = "refs/workflows/demo"
-
-
-@pytest.fixture(scope="module")
-def scene(sealed_run: object, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    return make_scene(tmp_path_factory.mktemp("hostile"))
-
-
-@pytest.fixture
-def forge(scene: Scene) -> Forge:
-    return scene.honest.copy()
 
 
 def test_what_is_put_together_again_unchanged_is_taken(sealed: None, tmp_path: Path) -> None:

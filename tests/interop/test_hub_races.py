@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from commands.crowd import at_once
 from commands.world import World, replied
 from conftest import Draws
-from interop.hub import Hub, make_hub
+from interop.honest_flows import git
+from interop.hub import Hub, fetch_all, make_hub, push_all
 
-from uwf_git.commands.remote.fetch import fetch_remote
-from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
@@ -64,8 +63,8 @@ def test_nothing_is_lost_between_two_stores_and_a_hub(tmp_path: Path, draws: Dra
     hub = make_hub(tmp_path)
     sites = [hub.clone(), hub.clone()]
     sites[0].put()
-    push(sites[0])
-    fetch(sites[1])
+    push_all(sites[0])
+    fetch_all(sites[1])
     paths = [str(hub.path), *(site.store.path for site in sites)]
     done: list[str] = []
     for _number in draws.rounds(2):
@@ -102,9 +101,9 @@ def live(world: World, number: int, chance: random.Random) -> dict[str, Any]:
         what = chance.choice(["start", "step", "step", "step", "push", "fetch"])
         with conflicts():
             if what == "push":
-                push(world)
+                push_all(world)
             elif what == "fetch":
-                fetch(world)
+                fetch_all(world)
             elif (what == "start" and len(active) < MOST_ACTIVE) or not active:
                 name = ThreadId(f"01J{number}{chance.randrange(10**22):022d}")
                 start_thread(world.store, world.caller, REQUEST, thread=name)
@@ -138,22 +137,6 @@ def conflicts() -> Iterator[None]:
             raise
 
 
-def push(world: World) -> None:
-    """Push everything."""
-    world.reopen()
-    failure = push_remote(world.store, world.caller, "hub", ()).failure()
-    if failure is not None:
-        raise failure
-
-
-def fetch(world: World) -> None:
-    """Fetch everything."""
-    world.reopen()
-    failure = fetch_remote(world.store, world.caller, "hub").failure()
-    if failure is not None:
-        raise failure
-
-
 def maintain(path: str, chance: random.Random) -> dict[str, Any]:
     """Maintain a repository for a while; return what was seen of it."""
     seen = Seen({})
@@ -171,15 +154,15 @@ def run_git(path: str, words: tuple[str, ...]) -> None:
 
 def refs_of(path: str, *more: str) -> dict[str, str]:
     """Return the refs of all threads."""
-    listed = ["git", "for-each-ref", "--format=%(refname) %(objectname)", ACTIVE, ARCHIVE, *more]
-    ran = subprocess.run(listed, cwd=path, capture_output=True, text=True, check=True)
-    return dict(line.split() for line in ran.stdout.splitlines())
+    form = "--format=%(refname) %(objectname)"
+    listed = git("for-each-ref", form, ACTIVE, ARCHIVE, *more, cwd=path)
+    return dict(line.split() for line in listed.splitlines())
 
 
 def settle(sites: list[World]) -> None:
     """Push and fetch until each has what the others have."""
     for site in [*sites, *sites]:
-        for exchange in (fetch, push):
+        for exchange in (fetch_all, push_all):
             with conflicts():
                 exchange(site)
 
@@ -194,11 +177,8 @@ def check_round(paths: list[str], told: list[dict[str, Any]]) -> None:
     for each in told:
         now = {name.rpartition("/")[2]: commit for name, commit in refs_of(each["path"]).items()}
         for thread, commits in each["seen"].items():
-            listed = ["git", "rev-list", now[thread]]
-            ran = subprocess.run(
-                listed, cwd=each["path"], capture_output=True, text=True, check=True
-            )
-            assert set(commits) <= set(ran.stdout.split()), f"{thread} went back"
+            listed = git("rev-list", now[thread], cwd=each["path"]).split()
+            assert set(commits) <= set(listed), f"{thread} went back"
 
 
 def check_end(sites: list[World], done: list[str]) -> None:

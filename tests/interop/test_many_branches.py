@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from commands.crowd import at_once
 from commands.flows import FILES, Split, finish, lists, plays, push_costs, split_files
-from commands.world import Git, World, replied
-from interop.hub import Hub, make_hub
+from commands.world import Git, replied
+from interop.hub import Hub, fetch_all, make_hub, push_all
 
-from uwf_git.commands.remote.fetch import clone_store, fetch_remote
+from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import open_store
@@ -54,9 +54,9 @@ def test_three_clones_play_six_branches_at_the_same_time_and_one_joins(hub: Hub,
     first.step(thread, lambda _turn: replied(lists(6)))
     assert first.step(thread, plays).status == "split"
     children = Split(first, thread).children
-    push(first)
+    push_all(first)
     for each in clones[1:]:
-        fetch(each)
+        fetch_all(each)
 
     def work(number: int) -> list[str]:
         world = clones[number]
@@ -71,31 +71,20 @@ def test_three_clones_play_six_branches_at_the_same_time_and_one_joins(hub: Hub,
     assert at_once(3, work) == [[], [], []]
 
     for each in clones:
-        fetch(each)
+        fetch_all(each)
     last = clones[2]
     assert last.step(thread, plays).status == "ready"
     state = last.snapshot(thread).get_present().state
     assert state["reports"] == [{"writer_done": True}] * 6
-    push(last)
+    push_all(last)
     for each in clones:
-        fetch(each)
+        fetch_all(each)
     finish(first, thread)
-    push(first)
+    push_all(first)
     assert git("fsck", "--strict", "--no-dangling", cwd=hub.path) == ""
     refs = hub.refs()
     assert set(refs) >= {f"refs/archive/{each}" for each in (thread, *children)}
     for each in clones:
-        fetch(each)
+        fetch_all(each)
         assert verify(each.store, []).troubles == ()
         assert {name: str(each.store.refs.find(name)) for name in refs} == refs
-
-
-def push(world: World) -> None:
-    world.reopen()
-    assert push_remote(world.store, world.caller, "hub", ()).failure() is None
-
-
-def fetch(world: World) -> None:
-    world.reopen()
-    assert fetch_remote(world.store, world.caller, "hub").failure() is None
-    world.reopen()

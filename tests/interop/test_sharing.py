@@ -1,6 +1,7 @@
 """Git carries a store, or one thread of it, somewhere else, and it is whole there."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,7 @@ def elsewhere(tmp_path: Path, git: Git) -> Path:
 def push(git: Git, told: Told, ref: str, to: Path) -> World:
     """Push one ref, and return the remote world."""
     git("push", "--quiet", to, ref, cwd=Path(told.path))
-    world = told.world
-    return World(world.place, checked(git, to), world.caller, world.new_id)
+    return replace(told.world, store=checked(git, to))
 
 
 def without_workdir(document: dict[str, object]) -> dict[str, object]:

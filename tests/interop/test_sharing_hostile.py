@@ -5,8 +5,7 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import BytesIO
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.pack import write_pack_objects
 from interop.bombs import BLOB, Entry, delta_bomb, many_large, pack
 from interop.liar import advertised, liar, line
+from interop.servers import serving
 from refusing import refuses
 
 from uwf_git.commands.remote.fetch import fetch_remote
@@ -152,17 +152,9 @@ class _Files(BaseHTTPRequestHandler):
 
 
 def test_web_server_that_knows_no_git_is_told(site: Site) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Files)
-    serving = threading.Thread(target=server.serve_forever, args=(0.02,))
-    serving.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_port}/hub.git"
-        with pytest.raises(RemoteFailed, match="it serves files, not git's protocol"):
-            redirected(site, url).fetch()
-    finally:
-        server.shutdown()
-        serving.join()
-        server.server_close()
+    told = "it serves files, not git's protocol"
+    with serving(_Files) as url, pytest.raises(RemoteFailed, match=told):
+        redirected(site, f"{url}/hub.git").fetch()
 
 
 _MEASURE = """
@@ -271,7 +263,6 @@ def test_names_that_lead_out_of_the_folder_lead_nowhere(site: Site) -> None:
         "refs/workflows/..",
         "refs/workflows/a/b",
     ]
-    config = (site.path / "config").read_text()
     with liar(advertised(dict.fromkeys(names, tip)), line(b"NAK\n")) as url:
         site = redirected(site, url)
         config = (site.path / "config").read_text()

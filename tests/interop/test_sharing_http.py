@@ -2,38 +2,24 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, refs_of, share
+from commands.sharing import another, refs_of, share
 from commands.world import Git, World, says
-from interop.servers import git_over_http, redirecting
+from interop.hub import BAD, TOLD, make_hub, push_what_is_wrong
+from interop.servers import asking, git_over_http, redirecting
 
-from uwf_git.commands.admin import init_shared
-from uwf_git.errors import Refused
-from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import add_config, set_config
+from uwf_git.store.git.config import add_config
 from uwf_git.store.remotes.transport import RemoteFailed
-
-BAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
-TOLD = "points at a commit of thread"
 
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Path:
     """Return a hub with the hooks of a shared store, which takes pushes from the web."""
-    made = init_shared("hub.git", str(tmp_path), os.environ, python=sys.executable)
-    set_config(f"{made.store.path}/config", "http.receivepack", "true")
-    return Path(made.store.path)
-
-
-def asking(site: Site, url: str) -> Site:
-    """Let *site* use another URL; nobody is there to be asked for a password."""
-    set_config(f"{site.path}/config", "remote.origin.url", url)
-    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
-    site.world.caller = site.world.caller._replace(environ=environ)
-    return site
+    hub = make_hub(tmp_path)
+    hub.set("http.receivepack", "true")
+    return hub.path
 
 
 def test_hub_on_the_web_is_told_of_a_thread_and_says_what_is_wrong(
@@ -41,13 +27,8 @@ def test_hub_on_the_web_is_told_of_a_thread_and_says_what_is_wrong(
 ) -> None:
     with git_over_http(hub.parent) as url:
         site, thread = share(world, f"{url}/hub.git")
+        push_what_is_wrong(site, f"threads/{thread}")
         tip = site.find(f"threads/{thread}")
-        assert tip is not None
-        assert world.store.refs.create(f"refs/threads/{BAD}", tip)
-        failure = site.push().failure()
-        assert isinstance(failure, Refused)
-        assert failure.code == "push-refused"
-        assert TOLD in failure.message
         plain = ["git", "push", f"{url}/hub.git", f"{tip}:refs/threads/{BAD}"]
         ran = subprocess.run(plain, cwd=site.path, capture_output=True, text=True, check=False)
         assert ran.returncode != 0

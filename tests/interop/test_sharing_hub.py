@@ -1,18 +1,16 @@
 """A hub that others push to at the same time, that refuses, or that has no git."""
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
 from commands.sharing import Shared, Sites, another, refs_of, share
 from commands.world import Git, World
-from interop.servers import git_daemon, git_over_http
+from interop.hub import BAD, make_hub, push_what_is_wrong
+from interop.servers import asking, git_daemon, git_over_http
+from programs import write_program
 from refusing import is_refused
 
-from uwf_git.commands.admin import init_shared
 from uwf_git.errors import Refused
-from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.transport import RemoteFailed
 
@@ -20,8 +18,7 @@ from uwf_git.store.remotes.transport import RemoteFailed
 def refuse(hub: Path, script: str, *, hook: str = "pre-receive") -> None:
     path = hub / "hooks" / hook
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    write_program(path, script)
 
 
 def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
@@ -159,13 +156,10 @@ def test_a_password_is_sent_and_not_shown(
     way: str, shared: Shared, hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, thread = shared
-    site.world.caller = site.world.caller._replace(
-        environ={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
-    )
     with git_over_http(hub.parent, login="somebody:pass word") as url:
         host = url.removeprefix("http://")
         place = f"http://{LOGIN}@{host}/hub.git" if way == "url" else f"{url}/hub.git"
-        set_config(f"{site.path}/config", "remote.origin.url", place)
+        asking(site, place)
         if way == "helper":
             kept = tmp_path / "kept"
             git("config", "--global", "credential.helper", f"store --file={kept}", cwd=tmp_path)
@@ -189,10 +183,8 @@ def test_a_wrong_password_is_reported_and_forgotten(
     shared: Shared, hub: Path, git: Git, tmp_path: Path
 ) -> None:
     site, _thread = shared
-    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": ""}
-    site.world.caller = site.world.caller._replace(environ=environ)
     with git_over_http(hub.parent, login="somebody:else") as url:
-        set_config(f"{site.path}/config", "remote.origin.url", f"{url}/hub.git")
+        asking(site, f"{url}/hub.git")
         kept = tmp_path / "kept"
         git("config", "--global", "credential.helper", f"store --file={kept}", cwd=tmp_path)
         kept.write_text(f"http://me:wrong@{url.removeprefix('http://')}\n")
@@ -202,10 +194,9 @@ def test_a_wrong_password_is_reported_and_forgotten(
 
 
 @pytest.fixture
-def guarded(world: World, tmp_path: Path) -> Path:
+def guarded(tmp_path: Path) -> Path:
     """Return a hub with the hooks of a shared store."""
-    made = init_shared("guarded.git", str(tmp_path), os.environ, python=sys.executable)
-    return Path(made.store.path)
+    return make_hub(tmp_path).path
 
 
 def test_a_hub_with_our_hooks_takes_a_thread_from_its_beginning_to_its_end(
@@ -229,13 +220,6 @@ def test_a_hub_with_our_hooks_says_what_is_wrong_and_takes_the_rest(
     guarded: Path, world: World
 ) -> None:
     site, thread = share(world, str(guarded))
-    tip = site.find(f"threads/{thread}")
-    assert tip is not None
-    bad = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
-    assert world.store.refs.create(f"refs/threads/{bad}", tip)
-    failure = site.push().failure()
-    assert isinstance(failure, Refused)
-    assert is_refused(failure, "push-refused")
-    assert failure.facts["refs"] == [f"refs/threads/{bad}"]
-    assert "points at a commit of thread" in failure.message
+    failure = push_what_is_wrong(site, f"threads/{thread}")
+    assert failure.facts["refs"] == [f"refs/threads/{BAD}"]
     assert set(refs_of(guarded)) == {f"threads/{thread}", "workflows/demo"}

@@ -2,21 +2,16 @@
 
 import os
 import pwd
-import sys
 from pathlib import Path
 
 import pytest
 from commands.sharing import another, refs_of, share
 from commands.world import Git, World
+from interop.hub import make_hub, push_what_is_wrong
 from interop.sshd import NEEDS_SSHD, reach_sshd
 from store.signing_keys import public_half
 
-from uwf_git.commands.admin import init_shared
-from uwf_git.errors import Refused
-from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport import RemoteFailed
-
-BAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 
 pytestmark = NEEDS_SSHD
 
@@ -28,7 +23,7 @@ def command(tmp_path: Path) -> str:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Path:
-    return Path(init_shared("hub.git", str(tmp_path), os.environ, python=sys.executable).store.path)
+    return make_hub(tmp_path).path
 
 
 def reach(world: World, command: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,13 +43,7 @@ def test_thread_goes_over_ssh_and_what_is_wrong_comes_back(
     assert other.push().failure() is None
     assert [each.event for each in site.fetch().reconciled] == ["archived"]
 
-    tip = site.find(f"archive/{thread}")
-    assert tip is not None
-    assert world.store.refs.create(f"refs/threads/{BAD}", tip)
-    failure = site.push().failure()
-    assert isinstance(failure, Refused)
-    assert failure.code == "push-refused"
-    assert "points at a commit of thread" in failure.message
+    push_what_is_wrong(site, f"archive/{thread}")
     assert set(refs_of(hub)) == {f"archive/{thread}", "workflows/demo"}
     assert git("fsck", "--strict", cwd=hub) == ""
 

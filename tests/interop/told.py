@@ -34,8 +34,7 @@ def tell(world: World) -> tuple[ThreadId, ThreadId]:
     world.put(DEMO.replace("Writes.", "Writes well."))
     put_payload(world.store, world.caller, TEXT, "a note")
     active, ended = (_advance(world) for _count in range(2))
-    while world.step(ended).role is not None:
-        pass
+    world.finish(ended)
     return active, ended
 
 

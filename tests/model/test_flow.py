@@ -122,21 +122,12 @@ def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
     assert sorted(found, key=order) == read
 
 
-AGENT_POSITION = {"type": "agent", "agentId": "a"}
-FLOW = as_flow(
-    {
-        "type": "loop",
-        "maxIterations": 3,
-        "nodes": [
-            {
-                "type": "parallel",
-                "nodes": [AGENT_POSITION, {"type": "loop", "nodes": [AGENT_POSITION]}],
-            },
-            {"type": "map", "over": "x", "nodes": [AGENT_POSITION, AGENT_POSITION]},
-            {"type": "sequential", "nodes": [AGENT_POSITION]},
-        ],
-    }
-)
+INSIDE: list[Any] = [
+    {"type": "parallel", "nodes": [AGENT, {"type": "loop", "nodes": [AGENT]}]},
+    {"type": "map", "over": "x", "nodes": [AGENT, AGENT]},
+    {"type": "sequential", "nodes": [AGENT]},
+]
+FLOW = as_flow({"type": "loop", "maxIterations": 3, "nodes": INSIDE})
 
 
 def test_where_a_thread_may_stand() -> None:

@@ -47,18 +47,12 @@ json_values = st.recursive(
 )
 
 
-def nested(levels: int) -> Any:
-    value: Any = "bottom"
-    for _level in range(levels):
-        value = [value]
-    return value
+def nested(levels: int, opening: str = "[", closing: str = "]") -> Any:
+    return json.loads(f'{opening * levels}"bottom"{closing * levels}')
 
 
 def nested_objects(levels: int) -> Any:
-    value: Any = "bottom"
-    for _level in range(levels):
-        value = {"a": value}
-    return value
+    return nested(levels, '{"a":', "}")
 
 
 @pytest.mark.parametrize(

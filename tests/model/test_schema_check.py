@@ -86,6 +86,12 @@ def test_whatever_is_checked_the_answer_is_problems(schema: Any, value: Any) -> 
     assert all(isinstance(each, Problem) for each in check_value(schema, value))
 
 
+def test_part_that_is_no_schema_is_told_once() -> None:
+    told = check_schema({"properties": {f"f{number}": "boolean" for number in range(26)}})
+
+    assert len({each.path for each in told}) == len(told) == 20
+
+
 def test_id_that_is_no_url_is_a_problem() -> None:
     schema = {"$id": "http://["}
 

@@ -88,11 +88,8 @@ def test_a_definition_reads_back() -> None:
         assert nodes[role.output_schema].payload == role_definition.output_schema
 
 
-def ref() -> dict[str, str]:
-    return reference(TEXT)
-
-
-WHOLE: dict[str, Any] = {"name": "w", "description": "", "roles": {"a": ref()}, "moderator": ref()}
+REF = reference(TEXT)
+WHOLE: dict[str, Any] = {"name": "w", "description": "", "roles": {"a": REF}, "moderator": REF}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +102,7 @@ WHOLE: dict[str, Any] = {"name": "w", "description": "", "roles": {"a": ref()}, 
         {**WHOLE, "roles": None},
         {**WHOLE, "roles": {"a": None}},
         {**WHOLE, "roles": {"a": {}}},
-        {"name": "w", "roles": {}, "moderator": ref()},
+        {"name": "w", "roles": {}, "moderator": REF},
         {**WHOLE, "agentOverrides": []},
     ],
 )
@@ -138,7 +135,7 @@ def test_a_node_of_another_type_is_none_of_them() -> None:
     for parse in (parse_workflow, parse_role, parse_graph):
         for type_hash in (META, AGENT_CONFIG):
             with pytest.raises(NotAWorkflow):
-                parse(build_node(type_hash, {**WHOLE, "outputSchema": ref()}, timestamp=0))
+                parse(build_node(type_hash, {**WHOLE, "outputSchema": REF}, timestamp=0))
 
 
 def test_a_flow_has_no_graph() -> None:

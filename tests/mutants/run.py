@@ -97,11 +97,7 @@ ROOMS = {
     "store/trust": ("store/test_*.py", "commands/test_agent.py"),
     "store/refs": ("store/test_refs.py", "store/gc/test_tidy.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
-    "store/threads": (
-        "store/threads",
-        "store/test_chain_cycles.py",
-        "store/test_format.py",
-    ),
+    "store/threads": ("store/threads", "store/test_chain_cycles.py", "store/test_format.py"),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
     "commands/step": (
         "commands/step",
@@ -456,8 +452,7 @@ class Room:
     def _limit(self, tests: list[str]) -> _Limit:
         seconds = sum(self._watched.seconds[each] for each in tests)
         return _Limit(
-            int(seconds * _TIMES_SLOWER + _SECONDS_MORE),
-            seconds * _WAITS_LONGER + _SECONDS_WAITED,
+            int(seconds * _TIMES_SLOWER + _SECONDS_MORE), seconds * _WAITS_LONGER + _SECONDS_WAITED
         )
 
 

@@ -37,12 +37,7 @@ def test_each_place_is_changed_once() -> None:
         ("a = 'é'; b = 1", ["a = 'é~' ; b = 1".replace(" ;", ";"), "a = 'é'; b = 1 + 1"]),
         ("check()", ["pass"]),
         ("a.b = c", ["pass"]),
-        (
-            "def f(): return a",
-            [
-                "def f : return None",
-            ],
-        ),
+        ("def f(): return a", ["def f : return None"]),
         ("def f(a: 1 = 2): pass", ["def f a: 1 = 2 + 1 : pass", "def f a: 1 = 2 * 50 : pass"]),
     ]:
         assert changes_of(source) == changes

@@ -54,6 +54,5 @@ def start_task(
     named = f"{{maxRetries: 2, statusFile: {status_file}}}"
     workflow = WORKFLOW.replace("{maxRetries: 2}", named) if status_file else WORKFLOW
     play = Script(DONE, YES, PLANS, None, DONE, NO, DONE, YES, DONE, YES).play
-    players = dict.fromkeys(_ROLES, play)
-    runtime = TaskRuntime(store, create=create, players=players, cwd=workdir)
+    runtime = TaskRuntime(store, create=create, players=dict.fromkeys(_ROLES, play), cwd=workdir)
     return runtime.start(workflow, "做一个网站")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from store.signing_keys import key, trusted
+from store.story import Story
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
@@ -63,3 +64,9 @@ def store(tmp_path: Path) -> Store:
     create_store(path)
     set_config(f"{path}/config", "uwf.fsync", "false")
     return open_store(path)
+
+
+@pytest.fixture
+def story(store: Store, clock: Callable[[], int]) -> Story:
+    """Return a thread that has begun."""
+    return Story(store, clock)

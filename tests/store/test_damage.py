@@ -161,10 +161,7 @@ def test_invalid_now_json_names_its_commit(
     assert "now.json" in caught.value.message
 
 
-def test_a_present_with_a_text_that_nothing_can_print_is_damage(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
+def test_a_present_with_a_text_that_nothing_can_print_is_damage(story: Story) -> None:
     document = {**story.snapshot.get_present().as_document(), "state": {"a": "SURROGATE"}}
     content = encode_json(document).replace(b"SURROGATE", b"\\ud800")
     snapshot = rewritten(story, with_file("now.json", content))
@@ -201,8 +198,7 @@ def test_nodes_as_a_file_is_damage(store: Store, clock: Callable[[], int]) -> No
         snapshot.get_head_node()
 
 
-def test_node_under_another_name_is_damage(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
+def test_node_under_another_name_is_damage(story: Story) -> None:
     head, workflow = story.snapshot.record.node, encode_node(WORKFLOW)[1]
 
     def change(tree: Tree, added: list[ShaFile]) -> None:
@@ -218,7 +214,7 @@ def test_node_under_another_name_is_damage(store: Store, clock: Callable[[], int
         snapshot.get_head_node()
 
 
-def grown(story: Story, *nodes: Node) -> Snapshot:
+def grown(story: Story, *nodes: Node, depth: int = 0) -> Snapshot:
     """Add nodes to the tree of a thread, and make the first of them its head."""
 
     def change(tree: Tree, added: list[ShaFile]) -> None:
@@ -226,15 +222,14 @@ def grown(story: Story, *nodes: Node) -> Snapshot:
         tree[b"nodes"] = (0o040000, growth.nodes)
         added += growth.objects
 
-    message = story.snapshot.commit.message.replace(
-        story.snapshot.record.node.encode(), nodes[0].hash.encode()
-    )
+    old = story.snapshot.record.node.encode()
+    message = story.snapshot.commit.message.replace(old, nodes[0].hash.encode())
+    message = message.replace(b"Uwf-Depth: 0", b"Uwf-Depth: %d" % depth)
     return rewritten(story, change, message=message)
 
 
 @pytest.mark.parametrize("prev", [None, "0000000000000", "text"])
-def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: str | None) -> None:
-    story = Story(store, clock)
+def test_broken_chain_is_damage(story: Story, prev: str | None) -> None:
     text = build_node(TEXT, "no step", timestamp=0)
     target = text.hash if prev == "text" else prev or "1234567890ABC"
     payload = {
@@ -250,10 +245,7 @@ def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: st
 
 
 @pytest.mark.parametrize("payload", [None, [], "text", {"role": "writer"}, {"prev": 5}])
-def test_chain_through_another_type_names_the_node(
-    store: Store, clock: Callable[[], int], payload: Any
-) -> None:
-    story = Story(store, clock)
+def test_chain_through_another_type_names_the_node(story: Story, payload: Any) -> None:
     step = build_node(STEP, payload, timestamp=0)
     snapshot = grown(story, step)
     with pytest.raises(DamagedNode, match=f"{step.hash} says that it is a StepNode, and is not"):
@@ -270,10 +262,7 @@ def test_chain_through_another_type_names_the_node(
         b"writer: done\n\nSigned-off-by: Mallory <m@example.com>\n",
     ],
 )
-def test_foreign_message_names_its_commit(
-    store: Store, clock: Callable[[], int], message: bytes
-) -> None:
-    story = Story(store, clock)
+def test_foreign_message_names_its_commit(store: Store, story: Story, message: bytes) -> None:
     with refuses(BadMessage, status=5) as caught:
         rewritten(story, lambda _tree, _added: None, message=message)
     assert get_head(store, THREAD).commit in caught.value.message
@@ -336,9 +325,8 @@ def test_unknown_node_is_no_damage(store: Store, clock: Callable[[], int]) -> No
 
 @pytest.mark.parametrize("name", ["start.json", "nodes"])
 def test_nothing_is_added_to_a_thread_that_has_lost_a_part(
-    store: Store, clock: Callable[[], int], name: str
+    store: Store, story: Story, name: str
 ) -> None:
-    story = Story(store, clock)
     story.step()
     damaged = rewritten(story, without(name))
     with refuses("damaged-commit", match=f"{damaged.commit.oid} has no {name}"):

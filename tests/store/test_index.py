@@ -61,11 +61,8 @@ def tell(store: Store, clock: Callable[[], int], ends: str) -> list[Story]:
     return stories
 
 
-def test_what_could_not_be_read_is_named_and_looked_at_again(
-    store: Store, clock: Callable[[], int]
-) -> None:
+def test_what_could_not_be_read_is_named_and_looked_at_again(store: Store, story: Story) -> None:
     put(store, NOTES[0])
-    story = Story(store, clock)
     loosen(store)
     tree = loose_file(store, story.snapshot.nodes)
     content = tree.read_bytes()
@@ -80,11 +77,8 @@ def test_what_could_not_be_read_is_named_and_looked_at_again(
     assert likely(whole, story.snapshot.get_head_node())[0] == ACTIVE + THREAD
 
 
-def test_names_are_listed_with_all_that_there_are_now(
-    store: Store, clock: Callable[[], int]
-) -> None:
+def test_names_are_listed_with_all_that_there_are_now(store: Store, story: Story) -> None:
     put(store, *NOTES[:10])
-    story = Story(store, clock)
     assert NodeIndex(store).list_names(NOTES[0].hash) == ([NOTES[0].hash], ())
     put(store, *NOTES[10:])
     for node in (NOTES[15], story.snapshot.get_head_node()):

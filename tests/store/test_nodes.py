@@ -48,7 +48,7 @@ def grown(objects: ObjectStore, *nodes: Node, onto: ObjectID | None = None) -> O
     return growth.nodes
 
 
-def stored(objects: MemoryObjectStore, *made: ShaFile) -> ObjectID:
+def stored(objects: ObjectStore, *made: ShaFile) -> ObjectID:
     objects.add_objects([(each, None) for each in made])
     return made[-1].id
 
@@ -58,6 +58,12 @@ def a_tree(**entries: tuple[int, ObjectID]) -> Tree:
     for name, (mode, oid) in entries.items():
         tree[name.replace("_", ".").encode()] = (mode, oid)
     return tree
+
+
+def nested(objects: ObjectStore, name: str, leaf: Tree) -> ObjectID:
+    """Write *leaf* as the folder of the nodes whose names begin as *name* does."""
+    inner = a_tree(**{name[1]: (TREE_MODE, stored(objects, leaf))})
+    return stored(objects, a_tree(**{name[0]: (TREE_MODE, stored(objects, inner))}))
 
 
 @given(one=st.lists(texts, max_size=20), other=st.lists(texts, max_size=20))
@@ -92,8 +98,7 @@ def test_one_name_never_has_two_payloads() -> None:
 def test_a_damaged_node_is_not_taken_for_the_same() -> None:
     objects = MemoryObjectStore()
     place = a_tree(**{f"{ANY.hash[2:]}_json": (FILE_MODE, stored(objects, Blob.from_string(b"{")))})
-    inner = a_tree(**{ANY.hash[1]: (TREE_MODE, stored(objects, place))})
-    folder = stored(objects, a_tree(**{ANY.hash[0]: (TREE_MODE, stored(objects, inner))}))
+    folder = nested(objects, ANY.hash, place)
     with pytest.raises(DamagedNode, match=ANY.hash):
         add_nodes(objects, folder, [ANY])
     with pytest.raises(DamagedNode, match=ANY.hash):
@@ -140,8 +145,7 @@ def test_files_that_are_no_nodes_are_not_listed() -> None:
     blob = stored(objects, Blob.from_string(b""))
     leaf = a_tree(README=(FILE_MODE, blob), **{"0" * 11: (FILE_MODE, blob)})
     leaf[b"\xff.json"] = (FILE_MODE, blob)
-    inner = a_tree(**{"0": (TREE_MODE, stored(objects, leaf))})
-    folder = stored(objects, a_tree(**{"0": (TREE_MODE, stored(objects, inner))}))
+    folder = nested(objects, "00", leaf)
     assert list(find_names(objects, folder, "")) == []
 
 
@@ -183,10 +187,6 @@ def test_a_tree_is_the_one_that_dulwich_writes(added: list[tuple[bytes, int, byt
 # Folders of nodes united: every node is there, whoever unites them gets the same folder.
 
 
-def text(words: str, timestamp: int = 1) -> Node:
-    return build_node(TEXT, words, timestamp=timestamp)
-
-
 def written(store: Store, folders: list[ObjectID]) -> ObjectID | None:
     united = unite_nodes(store.objects, folders)
     store.objects.add_objects([(each, None) for each in united.new])
@@ -194,7 +194,7 @@ def written(store: Store, folders: list[ObjectID]) -> ObjectID | None:
 
 
 def test_every_node_of_each_folder_is_there(store: Store) -> None:
-    nodes = [text(str(number)) for number in range(40)]
+    nodes = [text_node(str(number)) for number in range(40)]
     parts = [nodes[:25], nodes[10:30], nodes[30:]]
 
     united = written(store, [grown(store.objects, *part) for part in parts])
@@ -207,7 +207,7 @@ def test_every_node_of_each_folder_is_there(store: Store) -> None:
 def test_the_order_of_folders_does_not_matter(parts: list[list[int]]) -> None:
     objects: Any = MemoryObjectStore()
     folders = [
-        grown(objects, *(text(str(n), timestamp=n + place) for n in part))
+        grown(objects, *(text_node(str(n), timestamp=n + place) for n in part))
         for place, part in enumerate(parts)
     ]
     assert unite_nodes(objects, folders).nodes == unite_nodes(objects, folders[::-1]).nodes
@@ -219,9 +219,9 @@ def test_the_order_of_folders_does_not_matter(parts: list[list[int]]) -> None:
 )
 def test_a_base_saves_work_and_changes_nothing(base: list[int], parts: list[list[int]]) -> None:
     objects: Any = MemoryObjectStore()
-    before = [text(str(n)) for n in base]
+    before = [text_node(str(n)) for n in base]
     folders = [
-        grown(objects, *before, *(text(str(n), timestamp=n + place) for n in part))
+        grown(objects, *before, *(text_node(str(n), timestamp=n + place) for n in part))
         for place, part in enumerate(parts)
     ]
 
@@ -231,7 +231,7 @@ def test_a_base_saves_work_and_changes_nothing(base: list[int], parts: list[list
 
 
 def test_of_two_files_of_a_node_the_earlier_one_stays(store: Store) -> None:
-    early, late = text("same", timestamp=5), text("same", timestamp=9)
+    early, late = text_node("same", timestamp=5), text_node("same", timestamp=9)
     united = written(store, [grown(store.objects, late), grown(store.objects, early)])
 
     found = find_node(store.objects, united, early.hash)
@@ -240,21 +240,17 @@ def test_of_two_files_of_a_node_the_earlier_one_stays(store: Store) -> None:
 
 
 def test_two_payloads_under_one_name_are_an_error(store: Store) -> None:
-    node = text("right")
+    node = text_node("right")
     forged = Blob.from_string(b"---\ntype: %s\ntimestamp: 1\n---\nwrong" % TEXT.encode())
-    leaf = Tree()
-    leaf[f"{node.hash[2:]}.md".encode()] = (0o100644, forged.id)
-    inner, outer = Tree(), Tree()
-    inner[node.hash[1].encode()] = (0o40000, leaf.id)
-    outer[node.hash[0].encode()] = (0o40000, inner.id)
-    store.objects.add_objects([(each, None) for each in (forged, leaf, inner, outer)])
+    leaf = a_tree(**{f"{node.hash[2:]}_md": (FILE_MODE, stored(store.objects, forged))})
+    folder = nested(store.objects, node.hash, leaf)
 
     with refuses("node-collision"):
-        unite_nodes(store.objects, [grown(store.objects, node), outer.id])
+        unite_nodes(store.objects, [grown(store.objects, node), folder])
 
 
 def test_only_new_folders_are_to_be_written(store: Store) -> None:
-    nodes = [text(str(number)) for number in range(40)]
+    nodes = [text_node(str(number)) for number in range(40)]
     first = grown(store.objects, *nodes[:30])
 
     united = unite_nodes(store.objects, [first, grown(store.objects, nodes[30])])

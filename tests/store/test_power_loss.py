@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob, Commit, Tree
 from store.power import Image, Seen, images_of, record
+from store.uniting import commit_of
 from store.whole_refs import check_refs, refs_in
 
 from uwf_git.model.names import Oid
@@ -18,14 +19,7 @@ NAME = "refs/threads/new"
 
 def history() -> list[Blob | Tree | Commit]:
     """Return a commit after what it needs; the same ones every time."""
-    blob, tree, commit = Blob.from_string(b"content"), Tree(), Commit()
-    tree[b"file"] = (0o100644, blob.id)
-    commit.tree = tree.id
-    commit.author = commit.committer = b"a <b@c>"
-    commit.author_time = commit.commit_time = 1
-    commit.author_timezone = commit.commit_timezone = 0
-    commit.message = b"message\n"
-    return [blob, tree, commit]
+    return commit_of(1, None, b"content")
 
 
 def put(store: Store) -> None:

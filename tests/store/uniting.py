@@ -45,9 +45,9 @@ _HARMLESS = (
 )
 
 
-def commit_of(number: int, parent: ObjectID | None) -> list[Blob | Tree | Commit]:
-    """Return a commit after what it needs."""
-    blob = Blob.from_string(os.urandom(100).hex().encode())
+def commit_of(number: int, parent: ObjectID | None, content: bytes) -> list[Blob | Tree | Commit]:
+    """Return a commit after what it needs; the same ones for the same *content*."""
+    blob = Blob.from_string(content)
     tree, commit = Tree(), Commit()
     tree[b"file"] = (0o100644, blob.id)
     commit.tree = tree.id
@@ -66,7 +66,8 @@ def write(path: str, number: int, *, held_back: bool) -> None:
     told = os.open(f"{path}/told-{number}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
         seen = store.refs.find(name)
-        objects = commit_of(number, ObjectID(seen.encode()) if seen else None)
+        content = os.urandom(100).hex().encode()
+        objects = commit_of(number, ObjectID(seen.encode()) if seen else None, content)
         entries = [build_entry(obj) for obj in objects]
         new = write_pack(pack_folder(store), entries, PackRights(durable=False), keep=True)
         time.sleep(0.002)

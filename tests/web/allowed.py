@@ -23,7 +23,6 @@ _ATTRIBUTES = {
     "path": "class d",
     "text": "class x y text-anchor textlength lengthadjust",
 }
-_OF_ALL = "class"
 ELEMENTS = frozenset(_PLAIN.split())
 HOSTILE_SIGNS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -31,7 +30,7 @@ HOSTILE_SIGNS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202
 def find_foreign(element: str, attributes: dict[str, str]) -> list[str]:
     """Return what an element may not be or have; names in lower case."""
     found = [] if element in ELEMENTS else [f"<{element}>"]
-    known = {*_ATTRIBUTES.get(element, "").split(), _OF_ALL}
+    known = {*_ATTRIBUTES.get(element, "").split(), "class"}
     found += [f"<{element} {name}>" for name in attributes if name not in known]
     href = attributes.get("href", "#")
     if not re.match(r"#|https?:|mailto:", href):

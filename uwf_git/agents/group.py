@@ -113,8 +113,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
     so the main thread wakes now and then.
     """
     while True:
-        done: set[Future[Result]]
-        done, _ = pools.wait(futures, timeout=_WAKE_S, return_when=pools.FIRST_COMPLETED)
+        done = pools.wait(futures, timeout=_WAKE_S, return_when=pools.FIRST_COMPLETED).done
         if done or not futures:
             return done
         check_cancelled()
@@ -164,14 +163,15 @@ def stop_group(leader: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
     """
     if leader.returncode is not None and not _lives(leader.pid):
         return
+    is_over = False
     try:
         ask_group(leader.pid)
-        if _ended(leader, within_s=grace_s):
-            return
-    except KeyboardInterrupt:
-        _kill(leader)
-        raise
-    _kill(leader)
+        is_over = _ended(leader, within_s=grace_s)
+    finally:
+        if not is_over:
+            kill_group(leader.pid)
+            leader.wait()
+            _ended(leader, within_s=TEAR_DOWN_S)
 
 
 def ask_group(group: int) -> None:
@@ -202,12 +202,6 @@ def leave_group(group: int, lock_path: str) -> None:
 def kill_group(group: int) -> None:
     """Send SIGKILL to a group; the caller knows that its id was not reused."""
     _signal_group(group, signal.SIGKILL)
-
-
-def _kill(leader: "subprocess.Popen[bytes]") -> None:
-    kill_group(leader.pid)
-    leader.wait()
-    _ended(leader, within_s=TEAR_DOWN_S)
 
 
 def _ended(leader: "subprocess.Popen[bytes]", *, within_s: float) -> bool:
@@ -247,10 +241,7 @@ def _exists(group: int) -> bool:
 
 
 def _lives(group: int) -> bool:
-    if not _exists(group):
-        return False
-    members = list_members(group)
-    return members is None or bool(members)
+    return _exists(group) and list_members(group) != []
 
 
 def list_members(group: int) -> list[Process] | None:
@@ -342,8 +333,8 @@ def spawn_detached(request: DetachRequest) -> Detached:
         )
         return Detached(child)
     except (OSError, ValueError) as error:
-        problem = error.strerror if isinstance(error, OSError) else None
-        raise _not_detached(request.argv[0], problem or str(error)) from error
+        problem = getattr(error, "strerror", None) or str(error)
+        raise _not_detached(request.argv[0], problem) from error
     finally:
         os.close(log)
 
@@ -351,12 +342,10 @@ def spawn_detached(request: DetachRequest) -> Detached:
 def _reap_ended() -> None:
     """Reap the children that have ended since they were let go."""
     for pid in tuple(_LET_GO):
-        try:
-            has_ended = os.waitpid(pid, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            # It was reaped elsewhere, or the process ignores SIGCHLD.
-            has_ended = True
-        if has_ended:
-            # Another Python thread may have removed it.
-            with suppress(ValueError):
-                _LET_GO.remove(pid)
+        # It was reaped elsewhere, or the process ignores SIGCHLD.
+        with suppress(ChildProcessError):
+            if not os.waitpid(pid, os.WNOHANG)[0]:
+                continue
+        # Another Python thread may have removed it.
+        with suppress(ValueError):
+            _LET_GO.remove(pid)

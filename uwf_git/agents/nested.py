@@ -468,7 +468,10 @@ class StdioProcess:
         self._orphans.keep(self._child.pid)
         self._stdin = cast("IO[bytes]", self._child.stdin)
         os.set_blocking(self._stdin.fileno(), False)
-        self._readers = [self._begin(self._read_stdout), self._begin(self._read_stderr)]
+        reads = (self._read_stdout, self._read_stderr)
+        self._readers = [threading.Thread(target=each, daemon=True) for each in reads]
+        for reader in self._readers:
+            reader.start()
         self._is_open = True
 
     @property
@@ -529,11 +532,6 @@ class StdioProcess:
             os.close(self._watchdog_pipe)
             for reader in self._readers:
                 reader.join(timeout=_GRACE_S)
-
-    def _begin(self, read: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=read, daemon=True)
-        thread.start()
-        return thread
 
     def _read_stdout(self) -> None:
         total = 0

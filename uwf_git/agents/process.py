@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, cast
 
@@ -199,7 +200,8 @@ class _Watch:
             check_cancelled()
             if self.listener.is_done():
                 return "dismissed"
-            if self._is_over_limit() or self._logs_too_much():
+            logged = self.outputs.stderr.size()
+            if self._is_over_limit() or logged > self.request.max_logged_bytes:
                 return "too-much-output"
             if time.monotonic() >= deadline:
                 return "timed-out"
@@ -218,9 +220,6 @@ class _Watch:
 
     def _is_over_limit(self) -> bool:
         return self.outputs.stdout.size() > self.request.max_output_bytes
-
-    def _logs_too_much(self) -> bool:
-        return self.outputs.stderr.size() > self.request.max_logged_bytes
 
 
 def _start(request: AgentRequest, outputs: Outputs, held: int) -> "subprocess.Popen[bytes]":
@@ -258,12 +257,10 @@ def _spawn_failure(program: str, error: OSError | ValueError) -> SpawnFailed:
 
 
 def _check_workdir(workdir: str) -> None:
-    path = Path(workdir)
-    if not path.exists():
-        raise WorkdirMissing(workdir, "is not there")
-    if not path.is_dir():
-        raise WorkdirMissing(workdir, "is not a directory")
-    if not os.access(path, os.X_OK):
+    if not os.path.isdir(workdir):
+        problem = "is not a directory" if os.path.exists(workdir) else "is not there"
+        raise WorkdirMissing(workdir, problem)
+    if not os.access(workdir, os.X_OK):
         raise WorkdirMissing(workdir, "may not be entered")
 
 
@@ -314,21 +311,18 @@ class ToolRun(NamedTuple):
     left_out: int
     """How many bytes were dropped between head and tail."""
 
-    duration_ms: int
-
 
 def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> ToolRun:
     """Run a command to its end, passing output to *on_output* as it comes."""
     output = _HeadAndTail(request.max_output_bytes // 2, on_output)
-    started, deadline = time.monotonic(), find_deadline(request.timeout_s)
+    deadline = find_deadline(request.timeout_s)
     with _watched_tool(request) as (child, printed, ended):
+        is_ended = False
         try:
             is_ended = _follow_tool(printed, ended, deadline=deadline, output=output)
-        except BaseException:
-            stop_group(child, grace_s=request.grace_s)
-            raise
-        if not is_ended:
-            stop_group(child, grace_s=request.grace_s)
+        finally:
+            if not is_ended:
+                stop_group(child, grace_s=request.grace_s)
         _drain(printed, output)
         status = child.wait()
     return ToolRun(
@@ -337,7 +331,6 @@ def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> Too
         head=bytes(output.head),
         tail=bytes(output.tail),
         left_out=output.left_out,
-        duration_ms=round((time.monotonic() - started) * 1000),
     )
 
 
@@ -409,9 +402,7 @@ def _follow_tool(printed: int, ended: int, *, deadline: float, output: _HeadAndT
 def _drain(printed: int, output: _HeadAndTail) -> None:
     """Read what the pipe still holds; a daemon may keep it open."""
     os.set_blocking(printed, False)
+    chunks = iter(lambda: os.read(printed, _CHUNK_BYTES), b"")
     with suppress(BlockingIOError):
-        for _ in range(_CHUNKS_AFTER_THE_END):
-            chunk = os.read(printed, _CHUNK_BYTES)
-            if not chunk:
-                return
+        for chunk in islice(chunks, _CHUNKS_AFTER_THE_END):
             output.add(chunk)

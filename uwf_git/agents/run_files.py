@@ -94,10 +94,13 @@ def read_run_result(
     )
 
 
-def find_run_start_ms(run_dir: str) -> int | None:
-    """Return when the agent began, in milliseconds since 1970; None if it has not."""
+def find_run_start_ms(run_dir: str, *, file: str = PID) -> int | None:
+    """Return when the agent began, in milliseconds since 1970; None if it has not.
+
+    By another *file* than the pid file: when the agent wrote into that last.
+    """
     try:
-        pid = os.stat(os.path.join(run_dir, PID))
+        pid = os.stat(os.path.join(run_dir, file))
     except FileNotFoundError:
         return None
     return pid.st_mtime_ns // 1_000_000 if pid.st_size else None
@@ -105,11 +108,7 @@ def find_run_start_ms(run_dir: str) -> int | None:
 
 def find_last_output_ms(run_dir: str) -> int | None:
     """Return when the agent printed last, or else began, in milliseconds since 1970."""
-    found = [find_run_start_ms(run_dir)]
-    for name in (STDOUT, STDERR):
-        with suppress(OSError):
-            output = os.stat(os.path.join(run_dir, name))
-            found.append(output.st_mtime_ns // 1_000_000 if output.st_size else None)
+    found = [find_run_start_ms(run_dir, file=each) for each in (PID, STDOUT, STDERR)]
     return max((each for each in found if each is not None), default=None)
 
 
@@ -194,9 +193,6 @@ def _read_status(path: Path) -> int | None:
 # never hit. A process that left the group (setsid) is not found. Without /proc, the held lock and
 # the group in the pid file decide.
 
-IsHeld = Callable[[], bool]
-"""Returns whether the lock of a run is held; called only where there is no /proc."""
-
 # Each look is a search through /proc.
 _LONGEST_TICK_S = 0.05
 
@@ -231,10 +227,11 @@ def is_left_behind(run_dir: str, alive_path: str) -> bool:
     return any(_holds(each.pid, lock) for each in list_processes() or () if each.group != group)
 
 
-def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) -> bool:
+def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: Callable[[], bool]) -> bool:
     """End the agent that runs in *run_dir*: SIGTERM, wait at most *grace_s*, SIGKILL.
 
-    Return whether there was an agent. Its engine sees an ordinary end.
+    Return whether there was an agent. Its engine sees an ordinary end. *is_held* returns whether
+    the lock of the run is held; it is called only where there is no /proc.
     """
     group = find_group(run_dir, alive_path)
     # Members that have closed the lock file are stopped too.

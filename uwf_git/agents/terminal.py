@@ -71,9 +71,6 @@ class Terminal:
             os.close(self.descriptor)
             raise NoTerminal(f"{path} is not a terminal")
         self._ends = 0
-        self._await_turn(note)
-
-    def _await_turn(self, note: Callable[[str], object]) -> None:
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -181,14 +178,7 @@ def run_pager(command: str, environ: Mapping[str, str]) -> Iterator[int]:
         yield into
     finally:
         os.close(into)
-        _wait(process)
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> None:
-    while True:
-        try:
-            process.wait()
-        except KeyboardInterrupt:
-            # It is for the pager, which has the terminal.
-            continue
-        return
+        while process.returncode is None:
+            # Ctrl-C is for the pager, which has the terminal.
+            with suppress(KeyboardInterrupt):
+                process.wait()

@@ -66,17 +66,6 @@ def payload_text(payload: Any) -> str:
 # The arguments `[TYPE] FILE` of `put` and `hash`: a payload from a file, and its type.
 
 
-def _wrong_words(wanted: str, given: int, *, path: str) -> BadUsage:
-    words = "no words" if given == 0 else "1 word" if given == 1 else f"{given} words"
-    return BadUsage(
-        f"{path} takes {wanted}, not {words}",
-        code="wrong-words",
-        hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
-        f"`{path} --help` shows how it is typed",
-        given=given,
-    )
-
-
 class TypedPayload(NamedTuple):
     """A payload named on the command line, not yet read."""
 
@@ -94,16 +83,19 @@ class TypedPayload(NamedTuple):
 
 
 def _understand(given: dict[str, Any]) -> None:
-    words, as_text = given.pop("words"), given.pop("as_text")
-    path = click.get_current_context().command_path
-    if given.pop("self_typed"):
-        if len(words) != 1:
-            raise _wrong_words("FILE alone with --self", len(words), path=path)
-        given["given"] = TypedPayload(None, words[0], as_text)
-    elif len(words) == 2:  # noqa: PLR2004 (TYPE and FILE)
-        given["given"] = TypedPayload(words[0].path, words[1], as_text)
-    else:
-        raise _wrong_words("TYPE and FILE", len(words), path=path)
+    typed, as_text, is_meta = given.pop("words"), given.pop("as_text"), given.pop("self_typed")
+    wanted, most = ("FILE alone with --self", 1) if is_meta else ("TYPE and FILE", 2)
+    if len(typed) != most:
+        path = click.get_current_context().command_path
+        words = {0: "no words", 1: "1 word"}.get(len(typed), f"{len(typed)} words")
+        raise BadUsage(
+            f"{path} takes {wanted}, not {words}",
+            code="wrong-words",
+            hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
+            f"`{path} --help` shows how it is typed",
+            given=len(typed),
+        )
+    given["given"] = TypedPayload(None if is_meta else typed[0].path, typed[-1], as_text)
 
 
 typed_payload = with_options(
@@ -197,14 +189,11 @@ def refs_command(session: Session, *, node: str, wide: bool) -> None:
 def _line(before: str, row: dict[str, Any], width: int | None) -> str:
     words = f"{row['typeName'] or row['type']}  {row['summary']}".rstrip()
     words = f"! {row['problem']}" if "problem" in row else words
-    line = visible_line(f"{before}{row['hash']}  {words}")
-    return f"{line if width is None else shorten(line, width)}\n"
+    return shorten(visible_line(f"{before}{row['hash']}  {words}"), width) + "\n"
 
 
 # A thread of a thousand steps is a thousand levels deep: no screen is that wide.
 _DEEPEST = 20
-
-_Rows = list[dict[str, Any]]
 
 
 @verb(
@@ -229,8 +218,8 @@ def walk_command(session: Session, *, node: str, wide: bool) -> None:
         raise click.exceptions.Exit(StoreDamaged.exit_status)
 
 
-def _lines(rows: _Rows, width: int | None) -> Iterator[str]:
-    below: dict[str | None, _Rows] = defaultdict(list)
+def _lines(rows: list[dict[str, Any]], width: int | None) -> Iterator[str]:
+    below: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         below[row["parent"]].append(row)
     waiting = below[None][::-1]

@@ -125,6 +125,9 @@ def gc_command(session: Session, *, auto: bool, detached: bool) -> None:
     A store packs itself in the background when steps have written many objects. git's own settings
     say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach. Large packs
     are left alone then (gc.bigPackThreshold, 8m unless set).
+
+    What no ref needs any more, as after `uwf thread rm`, is kept for two weeks, or what
+    gc.pruneExpire says, but at least a day; `git gc --prune=now` in the store removes it at once.
     """
     store = session.open_store()
     if detached:

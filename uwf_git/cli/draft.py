@@ -76,7 +76,7 @@ def command(
     yes; without a terminal only with --yes. --agent plays the roles of --run as well, but never
     those of a person.
     """
-    agent = None if agent is None else read_agent_option(agent)
+    agent = None if agent is None else read_agent_option(agent, session.environ)
     store = session.open_store(create=True)
     drafted = _write(session, store, wish, agent, thread)
     put = None

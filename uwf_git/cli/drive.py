@@ -9,7 +9,7 @@ from uwf_git.cli.app.parameters import Seconds
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.remote import confirm_first_push
+from uwf_git.cli.remote import confirm_first_push, raise_failure
 from uwf_git.cli.session import Session, note_typed_store
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
@@ -196,9 +196,7 @@ def drive_started(session: Session, store: Store, driving: Driving, address: str
     remote = choose_remote(store.config, None)
     confirm_first_push(session, store, remote.name, [driving.thread])
     pushed = push_remote(store, without_password_prompt(session), remote.name, [driving.thread])
-    failure = pushed.failure()
-    if failure is not None:
-        raise failure
+    raise_failure(pushed.failure())
     url = _without_secret(remote_url(store, remote).text)
     job = Job(url, "", TTL_S, POLL_S, workdir=_find_workdir(session, driving.workdir))
     request = FleetRequest(job, remote.name, (driving.thread,), trust=how.trust, wait=how.wait)

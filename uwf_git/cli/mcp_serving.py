@@ -47,8 +47,5 @@ def answer_lines(session: Session, server: McpServer) -> None:
     if session.stdin_is_tty:
         write_stderr("this is a server for agents, which send it JSON; Ctrl-D ends it\n")
     while sys.stdin is not None and (line := sys.stdin.buffer.readline(_MOST_BYTES)):
-        if not line.strip():
-            continue
-        reply = server.answer_line(line)
-        if reply is not None:
+        if line.strip() and (reply := server.answer_line(line)) is not None:
             write_stdout(reply.decode("ascii"))

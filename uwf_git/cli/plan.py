@@ -51,18 +51,21 @@ def find_directory(session: Session, directory: str | None) -> str:
     return found
 
 
-def open_project(session: Session, workdir: str) -> "tuple[Store | None, PlanSettings]":
-    """Return the store that a command in *workdir* would use, and the settings that count there.
+def open_project(
+    session: Session, directory: str | None
+) -> "tuple[str, Store | None, PlanSettings]":
+    """Return the work directory, the store that a command in it would use, and its settings.
 
     The store is None if there is none yet; then the settings are those of the user.
     """
+    workdir = find_directory(session, directory)
     try:
         store = session._replace(cwd=workdir).open_store()
     except NotAStore:
         if session.repo:
             raise
-        return None, read_plan_settings(read_user_config(session.environ))
-    return store, load_plan_settings(store, workdir)
+        return workdir, None, read_plan_settings(read_user_config(session.environ))
+    return workdir, store, load_plan_settings(store, workdir)
 
 
 @verb(
@@ -96,8 +99,7 @@ def plugin_command(
         raise _no_tool("which tool? --for was not given")
     if installs and uninstalls:
         raise _no_tool("--install and --uninstall exclude each other")
-    workdir = find_directory(session, directory)
-    _, settings = open_project(session, workdir)
+    workdir, _, settings = open_project(session, directory)
     hook = find_hook(workdir, settings.plugin_dir)
     document: dict[str, Any] = {"plugin": hook.plugin, "written": [], "command": hook.command}
     if not uninstalls:
@@ -141,8 +143,7 @@ def status_command(session: Session, directory: str | None) -> None:
     unfinished. `driver` is the id of the process that drives them; `driver` and `port` are null
     while there is none.
     """
-    workdir = find_directory(session, directory)
-    store, settings = open_project(session, workdir)
+    workdir, store, settings = open_project(session, directory)
     emit(session, read_plan_status(store, workdir, settings))
 
 
@@ -155,8 +156,7 @@ def plans_command(session: Session, directory: str | None) -> None:
     executing, completed or failed. A plan that nobody carries out has `tracked` false; one whose
     file is gone has `missing` true.
     """
-    workdir = find_directory(session, directory)
-    store, settings = open_project(session, workdir)
+    workdir, store, settings = open_project(session, directory)
     rows, misnamed = read_plan_rows(store, workdir, settings)
     width = session.text_width()
     emit(session, rows, text=lambda rows: render_text(list(map(_shown, rows)), width=width))
@@ -184,7 +184,6 @@ def clean_command(session: Session, directory: str | None, *, with_plans: bool) 
     The history of the thread stays. No link is followed, and nothing else is removed: not the work,
     and not the session logs.
     """
-    workdir = find_directory(session, directory)
-    store, settings = open_project(session, workdir)
+    workdir, store, settings = open_project(session, directory)
     caller = caller_of(session)
     emit(session, clean_plans(store, caller, workdir, settings, with_plans=with_plans))

@@ -248,8 +248,7 @@ def resume_command(
     """
     if goes_on and ends:
         raise click.UsageError("--continue and --stop exclude each other")
-    workdir = find_directory(session, directory)
-    store, settings = open_project(session, workdir)
+    workdir, store, settings = open_project(session, directory)
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
         raise _nothing_to_resume(workdir)

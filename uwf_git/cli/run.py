@@ -2,12 +2,13 @@
 
 import click
 
+from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import note
 from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
 from uwf_git.cli.thread.start import begin_thread, note_found, start_options
-from uwf_git.cli.workflow import name_workflow
+from uwf_git.cli.workflow import is_file
 from uwf_git.commands.start import StartRequest
 
 
@@ -45,7 +46,11 @@ def command(
         raise click.UsageError(
             "--on goes without --until, --jobs, --background, --stream, --claim and --timestamps"
         )
-    workflow = name_workflow(session, request.workflow, workdir=request.workdir)
+    workflow = request.workflow
+    if is_file(workflow):
+        from uwf_git.cli.workflow_put import put_file  # noqa: PLC0415 (YAML: 70 ms, and a name needs none)
+
+        workflow = put_file(session, Input(workflow), workdir=request.workdir).workflow
     store = session.open_store(create=True)
     request = request._replace(workflow=workflow, needs_agents=True, until=how.until)
     started = begin_thread(session, store, request)

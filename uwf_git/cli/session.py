@@ -54,8 +54,6 @@ def wants_colour(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 # No text fails to be written for its characters. After standard output is gone nothing is written
 # to it, not even by the interpreter at its end.
 
-_COLUMNS, _LINES = 80, 24
-_MOST_COLUMNS = 10_000
 STDOUT, STDERR = 1, 2
 
 
@@ -126,7 +124,7 @@ def terminal_size(descriptor: int) -> os.terminal_size:
     except (OSError, ValueError):
         columns, lines = 0, 0
     # Some terminals report 0 if they do not know.
-    return os.terminal_size((columns or _COLUMNS, lines or _LINES))
+    return os.terminal_size((columns or 80, lines or 24))
 
 
 def stderr_columns() -> int:
@@ -146,11 +144,10 @@ def write_stdout(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError as error:
-        _abandon_stdout()
-        raise ReaderGone from error
     except OSError as error:
         _abandon_stdout()
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGone from error
         raise OutputFailed(error.strerror or type(error).__name__) from error
 
 
@@ -216,7 +213,6 @@ FORMATS: tuple[Format, ...] = ("json", "yaml", "text")
 FORMAT_VARIABLE = "UWF_FORMAT"
 FORMAT_SETTING = "uwf.format"
 
-_LARGEST_ULID_MS = 2**48 - 1
 _ENTROPY_BYTES = 10
 
 
@@ -309,7 +305,7 @@ class Session(NamedTuple):
         if not self.stdout_is_tty:
             return None
         typed = _natural(self.environ.get("COLUMNS", "")) or terminal_size(STDOUT).columns
-        return min(typed, _MOST_COLUMNS)
+        return min(typed, 10_000)
 
 
 _TYPED_STORE = ContextVar("_TYPED_STORE", default="")
@@ -422,7 +418,7 @@ def thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
 
 def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId]]:
     start_ms = _natural(text)
-    if start_ms is None or start_ms > _LARGEST_ULID_MS:
+    if start_ms is None or start_ms >= 2**48:
         raise BadUsage(
             f"UWF_TEST_NOW is {text[:40]!r}, not milliseconds since 1970",
             code="bad-test-clock",

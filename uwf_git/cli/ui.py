@@ -79,11 +79,8 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     )
 
     def tell(listening: "Listening") -> None:
-        emit(
-            session,
-            {"address": listening.address, "port": listening.port},
-            text=itemgetter("address"),
-        )
+        document = {"address": listening.address, "port": listening.port}
+        emit(session, document, text=itemgetter("address"))
         if session.output_format == "text":
             note(f"the page of {store.path}; Ctrl-C ends it")
         if not no_open:
@@ -128,13 +125,9 @@ def mcp_command(session: Session, thread: str | None, role: str | None, *, workf
     """
     if workflows and (thread is not None or role is not None):
         raise click.UsageError("--thread and --role are an agent's, and --workflows serves a chat")
-    if workflows:
-        _serve_chat(session)
-    else:
+    if not workflows:
         serve_agent(session, thread=thread, role=role)
-
-
-def _serve_chat(session: Session) -> None:
+        return
     from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (an agent's server needs no YAML and schemas)
 
     path = session.open_store(create=True).path

@@ -243,8 +243,7 @@ class _View:
             told = (cells[each] for each in ("status", "thread", "workflow", "step", "doing"))
             words = (cell if isinstance(cell, str) else cell.text for cell in told if cell)
             line, width = visible_line("  ".join(words)), self._session.text_width()
-            line = line if width is None else shorten(line, width, end=self._screen.ellipsis)
-            write_stdout(f"{line}\n")
+            write_stdout(f"{shorten(line, width, end=self._screen.ellipsis)}\n")
 
     def _draw(self) -> list[str]:
         size = terminal_size(STDOUT)
@@ -304,8 +303,6 @@ class _View:
 
 
 # `uwf events`.
-
-_EVENTS_PAUSE_S = 0.2
 
 
 @verb(
@@ -367,7 +364,7 @@ class _Events:
         """Yield the recorded events and, with --follow, those that come."""
         yield from self._stream.read()
         while self._follow and not self._stream.is_over:
-            wait_for_reader(_EVENTS_PAUSE_S)
+            wait_for_reader(0.2)
             yield from self._stream.read()
 
     def _keep(self, damage: StoreDamaged) -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile, zip_longest
+from itertools import groupby, takewhile, zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 # Alignment: pair the equal elements of two sequences (longest common subsequence).
@@ -157,17 +157,10 @@ def _diff(here: ValuePath, there: ValuePath, one: Any, other: Any) -> Iterator[V
 
 def _pair_unequal(one: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the positions of the elements between equal elements, pair by pair."""
-    ones: list[int] = []
-    others: list[int] = []
-    for pair in align([*map(spelled, one)], [*map(spelled, other)]):
-        if pair.one is not None and pair.other is not None:
-            yield from zip_longest(ones, others)
-            ones, others = [], []
-        elif pair.one is not None:
-            ones.append(pair.one)
-        elif pair.other is not None:
-            others.append(pair.other)
-    yield from zip_longest(ones, others)
+    pairs = align([*map(spelled, one)], [*map(spelled, other)])
+    for is_unequal, run in groupby(pairs, lambda pair: None in pair):
+        sides = zip(*run, strict=True) if is_unequal else ()
+        yield from zip_longest(*([at for at in side if at is not None] for side in sides))
 
 
 def spelled(value: Any) -> str:
@@ -207,20 +200,16 @@ def _lines(text: str) -> list[str]:
     )
 
 
-def _hunks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """Return the runs of pairs that differ, with context lines."""
-    start = end = 0
+def _hunks(pairs: list[Pair]) -> Iterator[list[Pair]]:
+    """Yield the runs of pairs that differ, with context lines."""
+    spans: list[tuple[int, int]] = []
     for at, pair in enumerate(pairs):
-        if pair.one is not None and pair.other is not None:
-            continue
-        if end and at - _CONTEXT > end:
-            yield list(pairs[start:end])
-            end = 0
-        if not end:
+        if None in pair:
             start = max(at - _CONTEXT, 0)
-        end = min(at + 1 + _CONTEXT, len(pairs))
-    if end:
-        yield list(pairs[start:end])
+            if spans and start <= spans[-1][1]:
+                start = spans.pop()[0]
+            spans.append((start, at + 1 + _CONTEXT))
+    yield from (pairs[start:end] for start, end in spans)
 
 
 def _range(places: Sequence[int]) -> str:

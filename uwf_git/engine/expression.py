@@ -407,13 +407,12 @@ def split_template(source: str) -> tuple[Piece, ...]:
         if start > at and source[start - 1] == "\\":
             literal, at = literal + source[at : start - 1] + "${", start + 2
             continue
-        literal += source[at:start]
         end = _find_end(source, start + 2)
-        pieces += [Piece(literal)] if literal else []
+        pieces.append(Piece(literal + source[at:start]))
         pieces.append(Piece(source[start + 2 : end], is_expression=True))
         literal, at = "", end + 1
-    literal += source[at:]
-    return (*pieces, *([Piece(literal)] if literal else []))
+    pieces.append(Piece(literal + source[at:]))
+    return tuple(each for each in pieces if each.text)
 
 
 def _find_end(source: str, start: int) -> int:

@@ -12,7 +12,6 @@ from uwf_git.engine.moderator import expression
 from uwf_git.errors import Refused
 from uwf_git.model.flow import (
     DEFAULT_BOUND,
-    LONGEST_TIMEOUT_MS,
     MAX_ITEMS,
     SPLITTING,
     STOPS,
@@ -25,6 +24,7 @@ from uwf_git.model.flow import (
     parent,
     parse_position,
 )
+from uwf_git.model.limits import LONGEST_MS
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import Graph
 
@@ -104,11 +104,10 @@ def find_lost_place(
 
 def _has_way(old: Flow, new: Flow, at: str) -> bool:
     try:
-        parts = parse_position(at).parts
+        way = parse_position(at).on_the_way
     except NotAPosition:
         return False
-    places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
-    pairs = ((old.nodes.get(place), new.nodes.get(place)) for place in places)
+    pairs = ((old.nodes.get(each.place), new.nodes.get(each.place)) for each in way)
     return all(was and now and was.kind == now.kind for was, now in pairs)
 
 
@@ -254,8 +253,7 @@ def next_move(
 
 def count_passes(flow: Flow, at: Position) -> int:
     """Return ``iteration`` at *at*: the passes done of the innermost loop around it."""
-    for count in range(len(at.parts) - 1, 0, -1):
-        around = Position(at.parts[:count])
+    for around in at.on_the_way[-2::-1]:
         if flow.nodes[around.place].kind == "loop":
             return (around.turn or 1) - 1
     return 0
@@ -428,7 +426,8 @@ class _WalkTo(_Walk):
     def _pass_to(self, node: FlowNode, at: Position, *, done: int) -> Step:
         """Begin the pass of a loop that the walk leads to; those before it have no stop."""
         turn, bound = self._following[len(at.parts) - 1].turn or 0, node.literal_bound
-        is_next = turn == done + 1 or (turn > done and self._flow.has_passable_passes(node.place))
+        is_passable = self._flow.passable.issuperset(self._flow.children(node.place))
+        is_next = turn == done + 1 or (turn > done and is_passable)
         if not is_next or (bound is not None and turn > bound):
             raise _NoWay
         return (True, at.in_turn(turn).child(0))
@@ -486,13 +485,12 @@ class FlowWords:
         from 0, under that name and ``Index``. Neither is stored.
         """
         words, flow = self, self.flow
-        for count, part in enumerate(at.parts, 1):
-            loop = Position(at.parts[:count])
-            node = None if flow is None or not part.turn else flow.nodes.get(loop.place)
+        for loop in at.on_the_way:
+            node = None if flow is None or not loop.turn else flow.nodes.get(loop.place)
             if flow is not None and node is not None and node.has_items:
                 here = loop.without_turn()
                 items = words.list_once(node, count_passes(flow, here), here)
-                words = words._within_item(node, items, part.turn or 0)
+                words = words._within_item(node, items, loop.turn or 0)
         return words
 
     def list_once(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
@@ -546,7 +544,7 @@ class FlowWords:
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 < value <= LONGEST_TIMEOUT_MS:
+        if not is_number or not 0 < value <= LONGEST_MS:
             wanted = "no number of milliseconds above 0, of at most a year"
             raise _bad_flow_value(node, "timeout", f"is {_shown(value)}, and {wanted}")
         return float(value)
@@ -601,9 +599,8 @@ class FlowWords:
 
 
 def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    parts = () if entry is None else entry.parts
-    places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
-    nodes = [flow.nodes[place] for place in places if place in flow.nodes]
+    way = () if entry is None else entry.on_the_way
+    nodes = [flow.nodes[each.place] for each in way if each.place in flow.nodes]
     return {node.item: state.get(node.item) for node in nodes if node.kind == "map"}
 
 

@@ -395,7 +395,8 @@ class _Merger:
     def merge(self, keys: Sequence[str]) -> dict[str, Any]:
         base, ours, sides, _errors = self._join
         whole = _Place((), base, ours, [(side, side.state) for side in sides])
-        merged = {key: self._value(whole.inner(key), self._policy(key)) for key in keys}
+        policies, usual = {**self._policies, **_ALWAYS}, self._policies.get("*", "error")
+        merged = {key: self._value(whole.inner(key), policies.get(key, usual)) for key in keys}
         return _without_missing({**ours, **merged})
 
     def append(self, state: dict[str, Any], key: str, value: Any) -> None:
@@ -411,9 +412,6 @@ class _Merger:
         for message in self._join.errors:
             self.append(state, "errors", message)
         return Merged(state, tuple(self._conflicts))
-
-    def _policy(self, key: str) -> Policy:
-        return _ALWAYS.get(key) or self._policies.get(key, self._policies.get("*", "error"))
 
     def _value(self, at: _Place, policy: Policy) -> Any:
         changed = [(side, value) for side, value in at.values if not _same(value, at.base)]

@@ -142,11 +142,7 @@ def _letter(escape: str) -> str:
 
 # The functions that jsonata 0.7.1 has wrong, as in JSONata 2.2.2; a missing argument is None.
 
-EXACT = 2**53
-"""Up to here JavaScript knows every whole number."""
-
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
-_BASED_NUMBER = re.compile(r"0([xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)")
 _EXPONENT_WITHOUT_DIGIT = re.compile(r"[^0-9;]*e[0-9]")
 
 # A component marker of a date picture, as jsonata reads it; `[[` is a literal bracket.
@@ -224,7 +220,7 @@ def number(value: Any) -> Any:
     if isinstance(value, str):
         if _NUMBER.fullmatch(value):
             return float(value)
-        if _BASED_NUMBER.fullmatch(value):
+        if values.BASED.fullmatch(value):
             return int(value, 0)
     raise refusal(f"$number cannot read {string(value)} as a number")
 
@@ -360,8 +356,8 @@ def format_number(value: Any, picture: Any, options: Any = None) -> Any:
 
 def format_integer(value: Any, picture: Any) -> Any:
     """Return ``$formatInteger``; refuse a number that JavaScript does not know exactly."""
-    if _is_number(value) and abs(value) > EXACT:
-        raise refusal(f"$formatInteger takes whole numbers up to {EXACT}")
+    if _is_number(value) and abs(value) > values.EXACT:
+        raise refusal(f"$formatInteger takes whole numbers up to {values.EXACT}")
     return Functions.format_integer(value, picture)
 
 
@@ -387,10 +383,9 @@ def _iso_millis(timestamp: str) -> int:
             f'$toMillis reads 2018-02-03T11:15:33Z and its kind, not "{timestamp}"; '
             "another form needs a picture as the second argument"
         )
-    numbers = (int(found[name] or least) for name, least in _LEAST.items())
-    year, month, day, hour, minute, second = numbers
+    numbers = {name: int(found[name] or least) for name, least in _LEAST.items()}
     try:
-        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        moment = datetime(**numbers, tzinfo=UTC)
     except ValueError as error:
         raise refusal(f'$toMillis: "{timestamp}" is no time ({error})') from None
     ahead = timedelta(hours=int(found["ahead"] or 0), minutes=int(found["ahead_minutes"] or 0))

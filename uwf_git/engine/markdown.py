@@ -65,7 +65,7 @@ def _paragraphs(*parts: str) -> str:
 def place_text(text: str) -> str:
     """Return *text* confined to its place: headings lowered, or as code if that is not enough."""
     text = _normalised(text)
-    outside = _outside_fences(text)
+    outside = "\n".join(line for line, before, _ in _with_fences(text) if not before)
     if _has_tag(outside) or _INDENTED_FENCE.search(outside) or _LINK_DEFINITION.search(outside):
         return fence_text(text)
     return lower_headings(text)
@@ -78,11 +78,8 @@ def lower_headings(text: str) -> str:
     before it into a heading is separated.
     """
     lines: list[str] = []
-    fence = ""
-    for line in _normalised(text).split("\n"):
-        is_code = bool(fence)
-        fence = _fence_after(fence, line)
-        if not (is_code or fence):
+    for line, before, fence in _with_fences(_normalised(text)):
+        if not (before or fence):
             if _UNDERLINE.match(line) and lines and lines[-1].strip():
                 lines.append("")
             if heading := _HEADING.match(line):
@@ -113,23 +110,17 @@ def _normalised(text: str) -> str:
     return _LINE_ENDS.sub("\n", text).strip("\n")
 
 
-def _fence_after(fence: str, line: str) -> str:
-    """Return the fence that is open after *line*, "" for none; *fence* was open before it."""
-    if not fence:
-        mark = _FENCE.match(line)
-        return mark[1] if mark else ""
-    mark = _CLOSING_FENCE.match(line)
-    return "" if mark and mark[1].startswith(fence) else fence
-
-
-def _outside_fences(text: str) -> str:
-    lines: list[str] = []
+def _with_fences(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each line, with the fence that is open before it and after it, "" for none."""
     fence = ""
     for line in text.split("\n"):
-        if not fence:
-            lines.append(line)
-        fence = _fence_after(fence, line)
-    return "\n".join(lines)
+        before = fence
+        if not before:
+            mark = _FENCE.match(line)
+            fence = mark[1] if mark else ""
+        elif (mark := _CLOSING_FENCE.match(line)) and mark[1].startswith(before):
+            fence = ""
+        yield line, before, fence
 
 
 def _has_tag(text: str) -> bool:

@@ -281,15 +281,13 @@ class _Reader:
 
     def _path(self) -> Any:
         value: Any = _MISSING if self._is_decided else self._context
-        is_first = True
+        if self._token == "history":  # noqa: S105 (a word of the condition)
+            raise NotPlain
         while True:
             if self._kind != "name" or isinstance(value, (list, tuple)):
                 # JSONata maps over a list, and flattens.
                 raise NotPlain
             name = self._taken()
-            if is_first and name == "history":
-                raise NotPlain
-            is_first = False
             value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
             if not self._takes("."):
                 return value

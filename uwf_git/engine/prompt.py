@@ -7,9 +7,9 @@ have written itself.
 import json
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 from uwf_git.engine.turn_context import AgentContext, RoleView
+from uwf_git.model.builtin import follow_reference
 from uwf_git.model.yaml_render import render_yaml
 
 # Describe a JSON Schema in words, for a person or agent who has to fill it.
@@ -110,9 +110,8 @@ class SchemaWords:
 
     def phrase(self, schema: Any, *, depth: int = 0, is_optional: bool = False) -> str:
         resolved = self.resolve(schema)
-        if set(resolved) - _TOLD - set(_ALTERNATIVES):
-            self.is_complete = False
-        if resolved.get("additionalProperties", True) not in (True, False):
+        is_plain = resolved.get("additionalProperties", True) in (True, False)
+        if not is_plain or set(resolved) - _TOLD - set(_ALTERNATIVES):
             self.is_complete = False
         if depth >= _DEEPEST:
             self.is_complete = False
@@ -163,22 +162,6 @@ def _limits(schema: dict[str, Any]) -> list[str]:
         if keyword in schema
     ]
     return [*limits, "no item twice"] if schema.get("uniqueItems") is True else limits
-
-
-def follow_reference(root: Any, target: str) -> Any:
-    """Return what the reference *target* names in the schema *root*; None if it leads elsewhere."""
-    if not target.startswith("#"):
-        return None
-    place = root
-    for part in target[1:].split("/")[1:]:
-        name = unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(place, dict) and name in place:
-            place = place[name]
-        elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):
-            place = place[int(name[:6])]
-        else:
-            return None
-    return place
 
 
 def _one_line(text: Any) -> str:
@@ -270,7 +253,7 @@ def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
     }  # fmt: skip
     if forms:
         return bool(
-            resolved.keys() - {*_ALTERNATIVES, *shown} - {"properties"}
+            resolved.keys() - {*_ALTERNATIVES, *shown}
             or resolved.get("properties")
             or any(form.keys() - shown for form in forms)
         )

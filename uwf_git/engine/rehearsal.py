@@ -20,8 +20,8 @@ from uwf_git.engine.javascript.parser import (
 from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, expression, next_role
-from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
+from uwf_git.model.builtin import follow_reference
 from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText
 from uwf_git.model.flow import Flow, FlowNode, Position, read_table
 from uwf_git.model.plain_schema import schema_check

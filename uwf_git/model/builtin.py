@@ -107,7 +107,7 @@ def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
         waiting += _alternatives(part)
         waiting += _mapping(part.get("dependentSchemas")).values()
         pointers = (part.get("$ref"), part.get("$dynamicRef"))
-        waiting += [_local_target(root, pointer) for pointer in pointers]
+        waiting += [follow_reference(root, pointer) for pointer in pointers]
     return list(found.values())
 
 
@@ -122,8 +122,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _local_target(root: Any, pointer: Any) -> Any:
-    """Return the target of a ``$ref`` in the schema (``#``, RFC 6901, anchor), or None."""
+def follow_reference(root: Any, pointer: Any) -> Any:
+    """Return what a ``$ref`` names in the schema *root* (``#``, RFC 6901, anchor), or None."""
     if not isinstance(pointer, str) or not pointer.startswith("#"):
         return None
     fragment = unquote(pointer[1:])
@@ -132,8 +132,9 @@ def _local_target(root: Any, pointer: Any) -> Any:
     target = root
     for part in fragment.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(target, list) and key.isdecimal() and int(key) < len(target):
-            target = target[int(key)]
+        # Python refuses to read integers of more than 4,300 digits.
+        if isinstance(target, list) and key.isdecimal() and int(key[:9]) < len(target):
+            target = target[int(key[:9])]
         else:
             target = target.get(key) if isinstance(target, dict) else None
     return target
@@ -279,16 +280,15 @@ def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
 def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) -> Iterator[Node]:
     """Yield every node that the *roots* reach by types and references, breadth first, each once."""
     load = cache(get_node)
-    waiting = list(roots)
-    given: set[NodeHash] = set()
-    while waiting:
-        name = waiting.pop(0)
-        if name in given:
-            continue
-        given.add(name)
+    found = list(dict.fromkeys(roots))
+    known = set(found)
+    # The list grows meanwhile.
+    for name in found:
         node = load(name)
         yield node
-        waiting += direct_references(node, load)
+        new = [each for each in direct_references(node, load) if each not in known]
+        known.update(new)
+        found += new
 
 
 def direct_references(node: Node, get_node: Callable[[NodeHash], Node]) -> list[NodeHash]:

@@ -26,6 +26,7 @@ from uwf_git.model.thread import (
     Waiting,
     add_usage,
     read_amendment,
+    read_binding,
 )
 
 # JSON merge patch (RFC 7396, https://www.rfc-editor.org/rfc/rfc7396).
@@ -164,10 +165,9 @@ def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadS
     target = find_reference(payload["workflow"])
     if target is None:
         raise ValueError(f"StartNode {start.hash} names no workflow")
-    binding = {role: find_reference(agent) for role, agent in payload["agentBinding"].items()}
     return ThreadState(
         workflow=target,
-        binding={role: agent for role, agent in binding.items() if agent is not None},
+        binding=read_binding(payload["agentBinding"]),
         started_at=start.timestamp,
         state=payload.get("initialState", initial_state) or {},
         limits={name: payload[name] for name in LIMITS if name in payload},

@@ -35,8 +35,6 @@ MAX_NESTING = 16
 DEFAULT_BOUND = 100
 """The passes of a loop without ``maxIterations`` (seed 004)."""
 
-LONGEST_TIMEOUT_MS = 365 * 24 * 3600 * 1000
-
 MAX_ITEMS = 1_000
 """The most branches of a map, and the most passes of a loop over a list."""
 
@@ -145,17 +143,12 @@ class Flow:
             if node.kind in STOPS:
                 continue
             # A list may be empty.
-            through = node.has_items or all(child in found for child in self.children(place))
+            through = node.has_items or found.issuperset(self.children(place))
             if node.kind == "conditional":
-                otherwise = self.children(place, of_else=True)
-                through = through or all(child in found for child in otherwise)
+                through = through or found.issuperset(self.children(place, of_else=True))
             if through:
                 found.add(place)
         return frozenset(found)
-
-    def has_passable_passes(self, loop: str) -> bool:
-        """Check that conditions may lead through a pass of the *loop* without a stop."""
-        return all(child in self.passable for child in self.children(loop))
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -266,11 +259,14 @@ class Position(NamedTuple):
         return "/".join(str(part._replace(turn=None)) for part in self.parts)
 
     @property
+    def on_the_way(self) -> "list[Position]":
+        """The positions of what is around it from the top on, each with its turn; then itself."""
+        return [Position(self.parts[:count]) for count in range(1, len(self.parts) + 1)]
+
+    @property
     def up(self) -> "Position | None":
         """The position of the container around it; None at the top."""
-        if len(self.parts) == 1:
-            return None
-        return Position(self.parts[:-1]).without_turn()
+        return Position(self.parts[:-1]).without_turn() if len(self.parts) > 1 else None
 
     @property
     def turn(self) -> int | None:
@@ -314,9 +310,8 @@ def fits(flow: Flow, position: Position, *, entry: Position | None = None) -> bo
     splits lies on the way. Whether a pass keeps a bound is not checked.
     """
     known = () if entry is None else entry.parts
-    if not _begins_with(position, known) or position.place not in flow.nodes:
-        return False
-    if position.turn is not None:
+    is_place = position.turn is None and position.place in flow.nodes
+    if not is_place or not _begins_with(position, known):
         return False
     place = ""
     for number, part in enumerate(position.parts[:-1]):

@@ -112,6 +112,11 @@ def parse_float(text: str) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
+def plain_key(key: str) -> str:
+    """Return *key* as it is compared: `max-tokens`, `maxTokens` and `MAX_TOKENS` are the same."""
+    return key.replace("-", "").replace("_", "").lower()
+
+
 def parse_duration_ms(text: str) -> int | None:
     """Return the milliseconds that *text* spells (`90`, `2.5m`); None if it spells none."""
     match = _DURATION.fullmatch(text)

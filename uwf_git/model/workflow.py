@@ -48,6 +48,10 @@ def freeze(value: Any) -> Any:
     return value
 
 
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _refuse(self: object, *_given: object, **_named: object) -> NoReturn:
     raise TypeError(f"this {type(self).__bases__[0].__name__} is shared and cannot be changed")
 
@@ -168,13 +172,10 @@ def describe_check(command: str) -> dict[str, Any]:
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
     roles, nodes = build_roles(definition.roles, timestamp=timestamp)
     flow, default = definition.flow, definition.default_agent
-    if flow is None:
-        moves = build_moderator(definition.graph, timestamp=timestamp)
-    else:
-        moves = build_flow(flow, timestamp=timestamp)
+    moves = build_moves(flow or definition.graph, timestamp=timestamp)
     used = () if flow is None else flow.used
     closure = {node.hash: node for node in (*BUILTIN_NODES, *nodes, moves, *used)}
-    payload: dict[str, Any] = {
+    payload = {
         "name": definition.name,
         "description": definition.description,
         "roles": roles,
@@ -184,8 +185,8 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
         "initialState": definition.initial_state,
         "config": definition.config,
     }
-    payload = {name: part for name, part in payload.items() if part is not None}
-    return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
+    node = build_node(WORKFLOW, without_none(payload), timestamp=timestamp)
+    return node, list(closure.values())
 
 
 def build_roles(
@@ -196,7 +197,7 @@ def build_roles(
     nodes: list[Node] = []
     for name, role in roles.items():
         schema = build_node(META, role.output_schema, timestamp=timestamp)
-        payload: dict[str, Any] = {
+        payload = {
             "name": role.name,
             "description": role.description,
             "systemPrompt": role.system_prompt,
@@ -207,8 +208,7 @@ def build_roles(
             "outputFile": role.output_file or None,
             "inputFiles": list(role.input_files) or None,
         }
-        payload = {name: part for name, part in payload.items() if part is not None}
-        node = build_node(ROLE, payload, timestamp=timestamp)
+        node = build_node(ROLE, without_none(payload), timestamp=timestamp)
         nodes += [schema, node, *role.used]
         references[name] = reference(node.hash)
     return references, nodes
@@ -218,21 +218,20 @@ def write_agents(agents: "Mapping[str, AgentSpec]") -> dict[str, Any]:
     return {role: write_agent(agent) for role, agent in agents.items()}
 
 
-def build_moderator(graph: Graph, *, timestamp: int) -> Node:
+def build_moves(moves: "Graph | FlowDefinition", *, timestamp: int) -> Node:
+    """Return the Moderator node of a graph, or the Flow node of a flow."""
+    if not isinstance(moves, Mapping):
+        payload: dict[str, Any] = {} if moves.language is None else {"language": moves.language}
+        payload["nodes"] = {place: dict(fields) for place, fields in moves.nodes.items()}
+        return build_node(FLOW, payload, timestamp=timestamp)
     rows = [
         {
             "from": position,
             "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
         }
-        for position, ways in graph.items()
+        for position, ways in moves.items()
     ]
     return build_node(MODERATOR, {"graph": rows}, timestamp=timestamp)
-
-
-def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
-    payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
-    payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
-    return build_node(FLOW, payload, timestamp=timestamp)
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:

@@ -90,12 +90,17 @@ def render_yaml(value: Any) -> str:
 def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
     """Write *value* after *lead* (``key:``, ``-`` or nothing); its own lines start at *column*."""
     if isinstance(value, dict | list) and value:
-        first = _open_block(lines, lead, column=column)
-        if isinstance(value, dict):
-            _put_mapping(lines, first, value, column=column)
-            return
-        for item in value:
-            _put(lines, f"{first}-", item, column=column + 2)
+        # After a dash a collection begins on the same line.
+        is_item = lead.endswith("-")
+        first = f"{lead} " if is_item else " " * column
+        lines += [lead] if lead and not is_item else []
+        parts = value.items() if isinstance(value, dict) else [(None, each) for each in value]
+        for key, item in parts:
+            mark = "-" if key is None else f"{_text(key)}:"
+            if len(mark) > _LONGEST_SIMPLE_KEY + 1:
+                lines.append(f"{first}? {mark[:-1]}")
+                first, mark = " " * column, ":"
+            _put(lines, f"{first}{mark}", item, column=column + 2)
             first = " " * column
         return
     gap = " " if lead else ""
@@ -107,25 +112,6 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
         _put_literal(lines, f"{lead}{gap}", value, column=max(column, 2))
     else:
         lines.append(f"{lead}{gap}{_text(value)}")
-
-
-def _open_block(lines: list[str], lead: str, *, column: int) -> str:
-    """Return the beginning of a collection's first line: after a dash it stays on that line."""
-    if lead.endswith("-"):
-        return f"{lead} "
-    if lead:
-        lines.append(lead)
-    return " " * column
-
-
-def _put_mapping(lines: list[str], first: str, fields: dict[str, Any], *, column: int) -> None:
-    for key, item in fields.items():
-        name = _text(key)
-        if len(name) > _LONGEST_SIMPLE_KEY:
-            lines.append(f"{first}? {name}")
-            first, name = " " * column, ""
-        _put(lines, f"{first}{name}:", item, column=column + 2)
-        first = " " * column
 
 
 def _put_literal(lines: list[str], lead: str, text: str, *, column: int) -> None:

@@ -57,7 +57,6 @@ _SCRIPT = ("workflow", "hooks", "stop_hook")
 _OURS = r"[\\/]+".join(_SCRIPT) + r"\b"
 _MARK = "\ufeff"
 _INDENT = r"^[{\[]\r?\n([ \t]+)"
-_TIMEOUT_S = 10
 _EXECUTABLE = 0o755
 
 
@@ -155,28 +154,25 @@ def list_words_of_turn(tool: str, environ: Mapping[str, str]) -> list[str]:
 
 def build_settings(tool: str, hook: StopHook) -> dict[str, dict[str, Any]]:
     """Return what a project may hold for *tool*, one of ``TOOLS``: the JSON by its file."""
-    match tool:
-        case "claude":
-            return {".claude/settings.local.json": _nested(hook, "Stop", "SessionEnd")}
-        case "codex":
-            return {".codex/hooks.json": _nested(hook, "Stop")}
-    return {}
+    settings = {
+        "claude": {".claude/settings.local.json": _nested(hook, "Stop", "SessionEnd")},
+        "codex": {".codex/hooks.json": _nested(hook, "Stop")},
+    }
+    return settings.get(tool, {})
 
 
 def advise(tool: str, hook: StopHook) -> str | None:
-    match tool:
-        case "claude":
-            return None
-        case "codex":
-            return "open codex in this project and review its hooks: until then it skips them"
-        case "copilot":
-            return "copilot reads the plugin: give it the words of `run`"
-    return f"have the tool run this when it has stopped: {hook.command}"
+    advice = {
+        "claude": None,
+        "codex": "open codex in this project and review its hooks: until then it skips them",
+        "copilot": "copilot reads the plugin: give it the words of `run`",
+    }
+    return advice.get(tool, f"have the tool run this when it has stopped: {hook.command}")
 
 
 def _nested(hook: StopHook, *events: str) -> dict[str, Any]:
     """Return the settings of claude and those that took its form."""
-    entry = {"type": "command", "command": hook.command, "timeout": _TIMEOUT_S}
+    entry = {"type": "command", "command": hook.command, "timeout": 10}
     return {"hooks": {event: [{"hooks": [dict(entry)]}] for event in events}}
 
 
@@ -365,8 +361,6 @@ _NOTICE = b"\xef\xbb\xbf"
 _TOKEN = rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[][{}]'
 _SHOWN = 40
 
-_POLL_S = 0.05
-
 
 class Notice(NamedTuple):
     """A tool has stopped; it decides nothing by itself."""
@@ -539,7 +533,7 @@ class StopServer(socketserver.ThreadingTCPServer):
         """Whether only this machine can connect."""
 
         threading.Thread(
-            target=self.serve_forever, args=(_POLL_S,), name="uwf-stop-server", daemon=True
+            target=self.serve_forever, args=(0.05,), name="uwf-stop-server", daemon=True
         ).start()
 
     def _listen(self, address: str, ports: tuple[int, ...]) -> None:

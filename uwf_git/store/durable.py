@@ -124,6 +124,14 @@ def list_names(folder: str) -> list[str]:
         return []
 
 
+def list_entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def remove_file(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
@@ -193,7 +201,6 @@ Value = TypeVar("Value")
 # Ticks are at most 10 ms; file systems that count in seconds show no fractions.
 _TICK_NS = 20_000_000
 _COARSE_TICK_NS = 3_000_000_000
-_NS_PER_S = 1_000_000_000
 
 
 class Stamp(NamedTuple):
@@ -221,7 +228,7 @@ def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:
     if stamp is None:
         return True
     changed_ns = max(stamp.mtime_ns, stamp.ctime_ns)
-    is_coarse = changed_ns % _NS_PER_S == 0
+    is_coarse = changed_ns % 1_000_000_000 == 0
     return now_ns - changed_ns > (_COARSE_TICK_NS if is_coarse else _TICK_NS)
 
 

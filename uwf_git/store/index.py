@@ -133,9 +133,6 @@ class IndexFile:
             if self._one(_VERSIONS) != _OURS:
                 raise sqlite3.DatabaseError("an index of another version, or of another program")
 
-    def __del__(self) -> None:
-        self._close()
-
     def find(self, name: NodeHash) -> str | None:
         """Return a ref that kept the node *name* when it was scanned, or None.
 
@@ -259,6 +256,8 @@ class IndexFile:
     def _close(self) -> None:
         with suppress(AttributeError, sqlite3.Error):
             self._connection.close()
+
+    __del__ = _close
 
 
 def open_index(path: str) -> IndexFile:

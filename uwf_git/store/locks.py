@@ -133,6 +133,8 @@ def _close_in_child() -> None:
         with suppress(OSError):
             os.close(descriptor)
     _OPEN.clear()
+    # A later descendant may have the number of a process that has ended.
+    _own_start.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -238,11 +240,6 @@ def _own_start(pid: int) -> int | None:
     return read_process_start(pid)
 
 
-if hasattr(os, "register_at_fork"):
-    # A later descendant may have the number of a process that has ended.
-    os.register_at_fork(after_in_child=_own_start.cache_clear)
-
-
 def find_file_holder(path: str) -> Holder | None:
     """Return what the holder of the lock at *path* says; None if the lock is free.
 
@@ -263,13 +260,19 @@ def read_holder(path: str) -> Holder:
 
 
 def read_content(path: str) -> dict[str, Any]:
-    try:
+    with suppress(OSError):
         # Most locks are free: such a file is missing or empty, and need not be opened.
-        if os.stat(path).st_size == 0:
-            return {}
-        with open(path, "rb") as file:
-            content = json.loads(file.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
+        if os.stat(path).st_size:
+            with open(path, "rb") as file:
+                return parse_object(file.read(_MOST_BYTES))
+    return {}
+
+
+def parse_object(text: bytes) -> dict[str, Any]:
+    """Return the JSON object that *text* is; an empty one for any other text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -122,10 +122,7 @@ class NodeRoot(NamedTuple):
 
 
 def open_root(store: Store, ref: str) -> NodeRoot | None:
-    with suppress(StoreDamaged):
-        oid = store.refs.find(ref)
-        return None if oid is None else NodeRoot(store, ref, read_commit(store.objects, oid))
-    return None
+    return next(open_roots(store, ref), None)
 
 
 def open_roots(store: Store, ref: str) -> Iterator[NodeRoot]:
@@ -416,16 +413,12 @@ class NodeFolders:
     def find(self, nodes: bytes, name: NodeHash) -> bytes | None:
         folder = self.get(nodes)
         for part in (name[0], name[1]):
-            raw = _find_folder(folder, part.encode())
-            if raw is None:
+            mode, raw = folder.get(part.encode(), (b"", b""))
+            if mode != RAW_TREE_MODE:
                 return None
             folder = self.get(raw)
         stem = name[2:].encode()
-        for suffix in _OTHER:
-            found = folder.get(stem + suffix)
-            if found is not None:
-                return found[1]
-        return None
+        return next((folder[stem + each][1] for each in _OTHER if stem + each in folder), None)
 
     def compare(self, old: bytes | None, new: bytes, *, keep_old: bool) -> Iterator[NodeFileChange]:
         """Yield the differences from folder *old* (None is empty) to *new*, in order of paths.
@@ -535,28 +528,17 @@ class _Fan(Mapping[bytes, TreeEntry]):
         self.names = content[_FAN_NAME::_FAN_STEP]
 
     def __getitem__(self, key: bytes) -> TreeEntry:
-        raw = self.find(key)
-        if raw is None:
-            raise KeyError(key)
-        return RAW_TREE_MODE, raw
-
-    def find(self, key: bytes) -> bytes | None:
         at = self.names.find(key) if len(key) == 1 else -1
+        if at < 0:
+            raise KeyError(key)
         start = at * _FAN_STEP + _FAN_ID
-        return None if at < 0 else self.content[start : start + 20]
+        return RAW_TREE_MODE, self.content[start : start + 20]
 
     def __iter__(self) -> Iterator[bytes]:
         return (self.names[at : at + 1] for at in range(len(self.names)))
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-def _find_folder(folder: Folder, key: bytes) -> bytes | None:
-    if isinstance(folder, _Fan):
-        return folder.find(key)
-    mode, raw = folder.get(key, (b"", b""))
-    return raw if mode == RAW_TREE_MODE else None
 
 
 def _differing(before: Folder, now: Folder) -> list[bytes]:

@@ -208,6 +208,13 @@ def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> N
     return None if oid is None else decode_node(name, get_blob(objects, oid))
 
 
+def get_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node:
+    node = find_node(objects, nodes, name)
+    if node is None:
+        raise MissingNode(name)
+    return node
+
+
 def find_names(objects: ObjectStore, nodes: ObjectID | None, prefix: str) -> Iterator[NodeHash]:
     """List the names in the folder *nodes* that begin with *prefix*, in order."""
     if nodes is None:

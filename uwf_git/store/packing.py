@@ -341,7 +341,7 @@ _LOOSE_NAME_DIGITS = 38
 _PACKS = os.path.join("objects", "pack")
 
 _PRUNE = "gc.pruneExpire"
-_EXPIRE = "2.weeks.ago"
+
 # From its first object to its ref a step takes milliseconds, a large fetch minutes.
 _SHORTEST_EXPIRE_S = 24 * 3600
 
@@ -388,7 +388,7 @@ def find_expiry(store: Store, git: str, environ: Mapping[str, str]) -> int | Non
     That is ``gc.pruneExpire`` as *git* reads it, but at least a day ago: `now` would remove what a
     step has just written and not yet referenced.
     """
-    told = f"{_PRUNE}={store.config.get(_PRUNE) or _EXPIRE}"
+    told = f"{_PRUNE}={store.config.get(_PRUNE) or '2.weeks.ago'}"
     argv = [git, f"--git-dir={store.path}", "-c", told, "config", "--type=expiry-date", _PRUNE]
     answer = run_program(argv, without_local_variables(environ)).stdout.strip()
     # git answers 0 for "never". What it cannot read as a date makes its gc fail as well.

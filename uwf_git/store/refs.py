@@ -15,6 +15,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import _OID, Oid
 from uwf_git.store.durable import (
     FileMemory,
+    list_entries,
     read_if_there,
     read_stamp,
     remove_file,
@@ -66,6 +67,10 @@ class PackedRow(NamedTuple):
     name: bytes
     peeled: bytes
     """The object that a tag points at; b"" if the row does not say."""
+
+    def as_line(self) -> bytes:
+        tag = b"^%s\n" % self.peeled if self.peeled else b""
+        return b"%s %s\n%s" % (self.oid, self.name, tag)
 
 
 def read_packed_refs(git_dir: str) -> bytes:
@@ -125,12 +130,7 @@ def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | No
         if oid is not None:
             rows[raw] = PackedRow(oid.encode(), raw, b"")
     ordered = sorted(rows) if b" sorted" in header else rows
-    lines = (
-        b"%s %s\n" % (rows[raw].oid, raw)
-        + (b"^%s\n" % rows[raw].peeled if rows[raw].peeled else b"")
-        for raw in ordered
-    )
-    return header + b"".join(lines)
+    return header + b"".join(rows[raw].as_line() for raw in ordered)
 
 
 def _row_pattern(name: bytes) -> re.Pattern[bytes]:
@@ -290,13 +290,8 @@ def read_loose(path: str) -> Oid | None:
 
 
 def loose_names(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                each.name for each in entries if not each.name.endswith(".lock") and each.is_file()
-            ]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    found = (each for each in list_entries(folder) if not each.name.endswith(".lock"))
+    return [each.name for each in found if each.is_file()]
 
 
 class BadRef(StoreDamaged):
@@ -317,6 +312,7 @@ class Refs:
     ) -> None:
         """Open the refs; *reached* is called with each commit that a ref has been moved to."""
         self._git_dir = git_dir
+        self._packed_path = os.path.join(git_dir, PACKED_REFS)
         self._durable = durable
         self._reached = reached
         self.has_changed = False
@@ -345,11 +341,19 @@ class Refs:
         self._open_packed().check()
 
     def create(self, name: str, to: Oid) -> bool:
-        return self._write(name, None, to)
+        return self.advance(name, seen=None, to=to)
 
     def advance(self, name: str, *, seen: Oid | None, to: Oid) -> bool:
         """Move *name* from *seen* (None: no ref) to *to*; return False if it is elsewhere."""
-        return self._write(name, seen, to)
+        content = to.encode() + b"\n"
+        with hold_ref_lock(self._git_dir, name, content, durable=self._durable) as lock:
+            if self.find(name) != seen:
+                return False
+            os.replace(lock, os.path.join(self._git_dir, name))
+            if self._durable:
+                self._sync_name(name)
+        self._note_moved(to)
+        return True
 
     def delete(self, name: str, *, seen: Oid) -> bool:
         """Delete *name* if it points at *seen*; return False and change nothing if it does not."""
@@ -376,7 +380,7 @@ class Refs:
         with hold_ref_locks(self._git_dir, names, durable=False), self._packed_locked():
             if self.find(name) != seen or self.find(to_name) is not None:
                 return False
-            packed = PackedRefs(os.path.join(self._git_dir, PACKED_REFS))
+            packed = PackedRefs(self._packed_path)
             content = packed.add_row(to_name, to)
             is_packed = packed.find(name) is not None
             self._replace_packed(remove_packed_row(content, name) if is_packed else content)
@@ -400,7 +404,8 @@ class Refs:
         # Those that go are the last.
         for name in sorted(alone, key=lambda each: (changes[each][1] is None, each)):
             seen, to = changes[name]
-            if self._write(name, seen, to) if to else seen and self.delete(name, seen=seen):
+            advances = to is not None and self.advance(name, seen=seen, to=to)
+            if advances or (to is None and seen and self.delete(name, seen=seen)):
                 moved.add(name)
         return moved
 
@@ -419,9 +424,8 @@ class Refs:
                 if (to is None or not is_loose) and self.find(name) == seen:
                     rows[name] = to
             if rows:
-                path = os.path.join(self._git_dir, PACKED_REFS)
                 content = read_packed_refs(self._git_dir)
-                self._replace_packed(change_packed_rows(path, content, rows))
+                self._replace_packed(change_packed_rows(self._packed_path, content, rows))
         return rows.keys() - alone, alone
 
     def _may_be_loose(self, name: str) -> bool:
@@ -451,17 +455,6 @@ class Refs:
         if self._durable:
             self._sync_name(name)
 
-    def _write(self, name: str, seen: Oid | None, to: Oid) -> bool:
-        content = to.encode() + b"\n"
-        with hold_ref_lock(self._git_dir, name, content, durable=self._durable) as lock:
-            if self.find(name) != seen:
-                return False
-            os.replace(lock, os.path.join(self._git_dir, name))
-            if self._durable:
-                self._sync_name(name)
-        self._note_moved(to)
-        return True
-
     def _note_moved(self, to: Oid | None) -> None:
         self.has_changed = True
         if to is not None and self._reached is not None:
@@ -489,16 +482,12 @@ class Refs:
 
     def _open_packed(self) -> PackedRefs:
         # Opened only if it has changed since.
-        return _OPENED.read(os.path.join(self._git_dir, PACKED_REFS), PackedRefs)
+        return _OPENED.read(self._packed_path, PackedRefs)
 
     def _replace_packed(self, content: bytes) -> None:
         """Replace packed-refs; the caller holds its lock."""
-        replace_file(
-            os.path.join(self._git_dir, PACKED_REFS),
-            content,
-            temporary_in=markers(self._git_dir),
-            durable=self._durable,
-        )
+        folder = markers(self._git_dir)
+        replace_file(self._packed_path, content, temporary_in=folder, durable=self._durable)
 
 
 # List refs with what they point at, reading packed-refs once for all of them.

@@ -381,7 +381,8 @@ class SshCheck:
         for principal in _principals(found):
             verdict = question.verify(principal)
             if verdict is not None:
-                self._remember(public_key, principal)
+                if public_key:
+                    self._seen[public_key] = principal
                 return verdict
         return self._account(question, found, public_key)
 
@@ -405,12 +406,9 @@ class SshCheck:
         if principals:
             problem = "the allowed signers do not let its key sign for git"
             return Verdict("untrusted", _FORMAT, None, key, problem)
-        self._remember(public_key, None)
-        return Verdict("untrusted", _FORMAT, None, key, *self._unknown(public_key))
-
-    def _remember(self, public_key: bytes | None, principal: str | None) -> None:
         if public_key:
-            self._seen[public_key] = principal
+            self._seen[public_key] = None
+        return Verdict("untrusted", _FORMAT, None, key, *self._unknown(public_key))
 
     def _unknown(self, public_key: bytes | None) -> tuple[str, str]:
         if self.allowed is None:

@@ -124,6 +124,12 @@ class Store(NamedTuple):
         """Return a path below `<git dir>/uwf/`, where everything can be deleted."""
         return os.path.join(self.path, "uwf", *parts)
 
+    def user_path(self, *parts: str) -> str | None:
+        """Return a path beside `trust_file`, among the user's own files about this store."""
+        if self.trust_file is None:
+            return None
+        return os.path.join(os.path.dirname(self.trust_file), *parts)
+
 
 def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     """Open the git directory at *path*, or of the work tree there, or raise NotAStore.
@@ -303,11 +309,14 @@ _WATCHED = (
 )
 
 
+_KNOWN = "known-config"
+
+
 def watch_config(store: Store) -> None:
     """Record the settings of *store* as known, unless some are already; call it before an agent."""
-    path = _known_path(store)
+    path = store.user_path(_KNOWN)
     if path is not None and not os.path.exists(path):
-        _write(path, _read_settings(store))
+        _write(store, _read_settings(store))
 
 
 def list_changed_settings(store: Store) -> list[str]:
@@ -318,10 +327,8 @@ def list_changed_settings(store: Store) -> list[str]:
 
 def accept_config(store: Store) -> list[str]:
     """Record the settings of *store* as known; return those that were other."""
-    changed = list_changed_settings(store)
-    path = _known_path(store)
-    if changed and path is not None:
-        _write(path, _read_settings(store))
+    if changed := list_changed_settings(store):
+        _write(store, _read_settings(store))
     return changed
 
 
@@ -330,24 +337,18 @@ def own_change(store: Store) -> Iterator[None]:
     """Record the settings that this process changes meanwhile as known."""
     before = _read_settings(store)
     yield
-    known, path = _read_known(store), _known_path(store)
-    if known is None or path is None:
+    known = _read_known(store)
+    if known is None:
         return
     after = _read_settings(store)
     for name in _differ(before, after):
         known.pop(name, None)
         known |= {name: after[name]} if name in after else {}
-    _write(path, known)
-
-
-def _known_path(store: Store) -> str | None:
-    if store.trust_file is None:
-        return None
-    return os.path.join(os.path.dirname(store.trust_file), "known-config")
+    _write(store, known)
 
 
 def _read_known(store: Store) -> dict[str, str] | None:
-    path = _known_path(store)
+    path = store.user_path(_KNOWN)
     content = b"" if path is None else read_if_there(path)
     with suppress(ValueError):
         value = json.loads(content or b"null")
@@ -369,11 +370,13 @@ def _differ(one: dict[str, str], other: dict[str, str]) -> list[str]:
     return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
 
 
-def _write(path: str, settings: dict[str, str]) -> None:
+def _write(store: Store, settings: dict[str, str]) -> None:
+    path = store.user_path(_KNOWN)
     # A warning is not worth a failed step.
     with suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, json.dumps(settings, sort_keys=True).encode(), durable=False)
+        if path is not None:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            replace_file(path, json.dumps(settings, sort_keys=True).encode(), durable=False)
 
 
 # Find the store: the named one, else the enclosing one, else the default one.

@@ -1,7 +1,6 @@
 """Tidy a store: pack its refs, unite its packs, and remove what a dead process left."""
 
 import hashlib
-import mmap
 import os
 import re
 import struct
@@ -18,6 +17,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.durable import (
     TEMPORARY,
+    list_entries,
     list_names,
     read_if_there,
     remove_file,
@@ -34,7 +34,14 @@ from uwf_git.store.locks import (
 )
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.objects.pack_file import INDEX, INDEX_HEAD, OID_BYTES, PACK, find_pack_problem
+from uwf_git.store.objects.pack_file import (
+    INDEX,
+    INDEX_HEAD,
+    OID_BYTES,
+    PACK,
+    find_pack_problem,
+    map_file,
+)
 from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_dead_keep, write_pack
 from uwf_git.store.packing import (
     MOST_PACKS,
@@ -46,7 +53,7 @@ from uwf_git.store.packing import (
     may_live,
     remove_packs,
 )
-from uwf_git.store.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
+from uwf_git.store.refs import PACKED_HEADER, PackedRefs, PackedRow, parse_packed_refs, read_header
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import (
@@ -152,16 +159,13 @@ def _merged(path: str, loose: Mapping[str, bytes], peel: _Peel) -> bytes:
     """Return the content of packed-refs with the *loose* refs added, sorted, tags peeled."""
     content = read_if_there(path)
     is_peeled = b" fully-peeled" in read_header(content)
-    refs: dict[bytes, tuple[bytes, bytes | None]] = {}
+    refs: dict[bytes, PackedRow] = {}
     for row in parse_packed_refs(path, content):
         is_to_peel = not row.peeled and not is_peeled and _is_there(peel, row.oid)
-        refs[row.name] = row.oid, peel(row.oid) if is_to_peel else row.peeled
-    refs |= {os.fsencode(name): (oid, peel(oid)) for name, oid in loose.items()}
-    lines = (
-        b"%s %s\n" % (oid, name) + (b"^%s\n" % target if target else b"")
-        for name, (oid, target) in sorted(refs.items())
-    )
-    return PACKED_HEADER + b"".join(lines)
+        refs[row.name] = row._replace(peeled=peel(row.oid) or b"") if is_to_peel else row
+    added = ((os.fsencode(name), oid) for name, oid in loose.items())
+    refs |= {name: PackedRow(oid, name, peel(oid) or b"") for name, oid in added}
+    return PACKED_HEADER + b"".join(row.as_line() for _name, row in sorted(refs.items()))
 
 
 def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
@@ -192,7 +196,7 @@ def read_whole_entries(path: str) -> list[Entry] | None:
     with suppress(OSError, ValueError, struct.error):
         if find_pack_problem(path + PACK) is not None:
             return None
-        index, content = _map(path + INDEX), _map(path + PACK)
+        index, content = (memoryview(map_file(path + each)) for each in (INDEX, PACK))
         if not (_is_sound(index) and _is_sound(content)):
             return None
         return _split(index, content)
@@ -224,11 +228,6 @@ def _is_sound(content: memoryview) -> bool:
     """Check whether a file ends with the SHA-1 of what is before."""
     digest = hashlib.sha1(content[:-OID_BYTES], usedforsecurity=False).digest()
     return digest == content[-OID_BYTES:]
-
-
-def _map(path: str) -> memoryview:
-    with open(path, "rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 # Unite small packs, so that a store of many steps has few files and reading stays fast.
@@ -366,10 +365,10 @@ def remove_stale_packs(store: Store) -> int:
     """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
-    packs = _entries(folder)
+    packs = list_entries(folder)
     kept = [entry.path for entry in packs if entry.name.endswith(KEEP)]
     removed = sum(map(remove_dead_keep, kept))
-    stale = [entry.path for entry in _entries(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
+    stale = [entry.path for entry in list_entries(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
     stale += [entry.path for entry in packs if _is_stale(entry, _UNFINISHED)]
     stale += _without_index(folder)
     for path in stale:
@@ -448,7 +447,7 @@ def _old_temporaries(store: Store) -> Iterator[str]:
         # Left by a killed `git gc`; the next one would stop at it.
         (os.path.join(objects, "info"), "commit-graph.lock"),
     ):
-        for entry in _entries(folder):
+        for entry in list_entries(folder):
             if entry.name.startswith(prefix) and _is_old(entry):
                 yield entry.path
 
@@ -472,25 +471,22 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
 
 def _threads_in(folder: str, *, also_young: bool = False) -> Iterator[ThreadId]:
     """Yield the threads that files in *folder* are named after, of old files or of all."""
-    for entry in _entries(folder):
+    for entry in list_entries(folder):
         thread = entry.name.partition(".")[0]
         if is_thread_id(thread) and (also_young or _is_old(entry)):
             yield ThreadId(thread)
 
 
 def _remove_thread_files(store: Store, thread: ThreadId) -> int:
-    try:
-        with lock_thread(store, thread, since_ms=int(time.time() * 1000)):
-            if not (_is_over(store, thread) and _remove_runs(store, thread)):
-                return 0
+    with suppress(ThreadBusy), lock_thread(store, thread, since_ms=int(time.time() * 1000)):
+        if _is_over(store, thread) and _remove_runs(store, thread):
             remove_file(files_index(store, thread))
             forget_workdir(store, thread)
             if _is_old(log_path(store, thread)):
                 forget_log(store, thread)
             forget_lock(store, thread)
             return 1
-    except ThreadBusy:
-        return 0
+    return 0
 
 
 def _is_over(store: Store, thread: ThreadId) -> bool:
@@ -509,19 +505,11 @@ def _is_over(store: Store, thread: ThreadId) -> bool:
 def _remove_runs(store: Store, thread: ThreadId) -> bool:
     """Remove the runs of the thread; if one is young or alive, keep all and return False."""
     # Output that came too late stays readable for a day.
-    young = (entry for entry in _entries(runs_folder(store, thread)) if not _is_old(entry))
+    young = (entry for entry in list_entries(runs_folder(store, thread)) if not _is_old(entry))
     if any(young) or is_any_alive(store, thread):
         return False
     remove_runs(store, thread)
     return True
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return []
 
 
 def _is_old(path: str | os.DirEntry[str]) -> bool:

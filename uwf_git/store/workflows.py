@@ -13,7 +13,7 @@ from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.thread import FORMAT
 from uwf_git.model.workflow import describe_check
-from uwf_git.store.nodes import FILE_MODE, NODES, TREE_MODE, MissingNode, add_nodes, find_node
+from uwf_git.store.nodes import FILE_MODE, NODES, TREE_MODE, add_nodes, get_node
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitDraft,
@@ -183,11 +183,7 @@ def walk_own_versions(store: Store, name: str, tip: Oid, other: Oid) -> Iterator
 
 
 def get_version_node(store: Store, version: Version, name: NodeHash) -> Node:
-    nodes = find_entry(store.objects, version.commit, NODES)
-    node = find_node(store.objects, nodes, name)
-    if node is None:
-        raise MissingNode(name)
-    return node
+    return get_node(store.objects, find_entry(store.objects, version.commit, NODES), name)
 
 
 def add_version(

@@ -235,18 +235,10 @@ def test_problems_are_listed_with_their_places(cas: Cas, store: Store) -> None:
     ran = cas("verify", ada)
 
     assert ran.status == 5
-    assert json.loads(ran.out) == {
-        "ok": False,
-        "checked": [ada],
-        "problems": [
-            {
-                "node": ada,
-                "message": "it breaks its schema: 5 is not of type 'string'",
-                "path": "name",
-            },
-            {"node": ada, "message": f"it refers to {NOWHERE}, which is not in this store"},
-        ],
-    }
+    breaks = {"message": "it breaks its schema: 5 is not of type 'string'", "path": "name"}
+    lacks = {"message": f"it refers to {NOWHERE}, which is not in this store"}
+    problems = [{"node": ada, **each} for each in (breaks, lacks)]
+    assert json.loads(ran.out) == {"ok": False, "checked": [ada], "problems": problems}
 
 
 def test_text_is_a_line_a_problem(cas: Cas, store: Store) -> None:

@@ -68,14 +68,9 @@ class Shown:
     """Live lines, and the terminal on which they are."""
 
     def __init__(
-        self,
-        capsys: Captured,
-        monkeypatch: pytest.MonkeyPatch,
-        *,
-        columns: int = 20,
-        lines: int = 9,
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, *, lines: int = 9
     ) -> None:
-        self.capsys, self.terminal, self.live = capsys, Terminal(columns, lines), LiveLines()
+        self.capsys, self.terminal, self.live = capsys, Terminal(20, lines), LiveLines()
         monkeypatch.setattr(os, "get_terminal_size", self.size)
 
     def size(self, _file: int) -> os.terminal_size:

@@ -39,6 +39,13 @@ PLACES = {
 }
 
 
+def killed(die: Callable[[int, str], None], action: Callable[[], object]) -> bool:
+    """Run *action* in a child that *die* may kill, and tell whether it did."""
+    ended = in_child(lambda: watched(die, action))
+    assert ended is None or ended is True, ended
+    return ended is None
+
+
 def killed_second(place: re.Pattern[str], action: Callable[[], object]) -> bool:
     """Run *action* in a child that dies the second time that it comes to *place*."""
     seen = 0
@@ -49,9 +56,7 @@ def killed_second(place: re.Pattern[str], action: Callable[[], object]) -> bool:
         if seen == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    ended = in_child(lambda: watched(die, action))
-    assert ended is None or ended is True, ended
-    return ended is None
+    return killed(die, action)
 
 
 def killed_at_work(action: Callable[[], object]) -> bool:
@@ -64,9 +69,7 @@ def killed_at_work(action: Callable[[], object]) -> bool:
             os.kill(os.getpid(), signal.SIGKILL)
         is_begun = bool(PLACES["before the agent"].search(what))
 
-    ended = in_child(lambda: watched(die, action))
-    assert ended is None or ended is True, ended
-    return ended is None
+    return killed(die, action)
 
 
 @pytest.mark.parametrize("place", [*PLACES, "at work"])

@@ -7,6 +7,7 @@ from shutil import copy
 
 import pytest
 from cli.program import Uwf
+from commands.at_work import wait_until
 from workflows.plan_agent import write_plan_agent
 
 STUCK = ("executor crash", "executor lie", "verifier reject")
@@ -60,8 +61,9 @@ def test_background_returns_at_once_and_the_driver_does_the_rest(uwf: Uwf) -> No
     uwf.json("plan", "resume", "--continue", "--background", "-d", "new")
     assert uwf("thread", "wait", thread).status == 0
 
-    state = (uwf.place / "new/.state/workflow.state.json").read_text()
-    assert json.loads(state)["phase"] == "completed"
+    # The driver writes the view once the thread has ended.
+    state = uwf.place / "new/.state/workflow.state.json"
+    wait_until(lambda: json.loads(state.read_text())["phase"] == "completed", "the view")
     assert "Done." in uwf("thread", "logs", thread).out
 
 

@@ -69,12 +69,8 @@ def test_programs_that_never_end_are_served(uwf: Uwf, agent: str) -> None:
         ran = uwf("plan", "run", "做", "--agent", agent)
 
     assert ran.status == 0, ran.err
-    assert (uwf.place / "asked").read_text().split() == [
-        "planner",
-        "plan-verifier",
-        "executor",
-        "verifier",
-    ]
+    asked = (uwf.place / "asked").read_text().split()
+    assert asked == ["planner", "plan-verifier", "executor", "verifier"]
     seen = json.loads((uwf.place / "state.executor").read_text())
     assert (seen["address"], seen["phase"]) == ("127.0.0.1", "executing")
     assert seen["port"] not in {None, taken}
@@ -117,11 +113,8 @@ def test_nobody_is_ended_if_the_grace_is_0_and_nobody_gets_a_hook_that_is_off(
     ran = uwf("plan", "run", "做", "--agent", agent, "--max-retries", "1")
 
     assert "exceeded its time limit" in ran.err
-    assert set((uwf.place / "asked").read_text().split()) == {
-        "planner",
-        "plan-verifier",
-        "executor",
-    }
+    asked = (uwf.place / "asked").read_text().split()
+    assert set(asked) == {"planner", "plan-verifier", "executor"}
 
 
 def test_resume_listens_as_well(uwf: Uwf, agent: str) -> None:

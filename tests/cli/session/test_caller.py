@@ -31,6 +31,10 @@ TELL = (
     "from uwf_git.cli.caller import terminal_caller;"
     "print('[' + terminal_caller(read_session(os.environ)).environ.get('UWF_TTY', '-') + ']')"
 )
+IN_A_CHILD = (
+    "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', "
+    f"{TELL!r}], %s).returncode)"
+)
 
 
 def seen(program: str, place: Path) -> tuple[str, str]:
@@ -51,22 +55,13 @@ def test_terminal_in_front_of_us_is_named(tmp_path: Path) -> None:
 
 
 def test_terminal_is_found_by_any_stream(tmp_path: Path) -> None:
-    program = (
-        "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', "
-        f"{TELL!r}], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode)"
-    )
-    name, shown = seen(program, tmp_path)
+    name, shown = seen(IN_A_CHILD % "stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL", tmp_path)
 
     assert shown == f"[{name}]"
 
 
 def test_terminal_of_a_job_in_the_background_is_not_ours(tmp_path: Path) -> None:
-    program = (
-        "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', "
-        f"{TELL!r}], process_group=0).returncode)"
-    )
-
-    assert seen(program, tmp_path)[1] == "[-]"
+    assert seen(IN_A_CHILD % "process_group=0", tmp_path)[1] == "[-]"
 
 
 def test_without_a_terminal_the_environment_stays_as_it_is(session: Session) -> None:

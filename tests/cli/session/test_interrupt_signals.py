@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents.test_stdio_process import lives
+from agents.conftest import Lives
 from cli.program import Uwf
 
 from uwf_git.cli.caller import sigterm_as_interrupt
@@ -68,7 +68,7 @@ def engine(uwf: Uwf, *words: str, terminal: int | None = None) -> "subprocess.Po
     return process
 
 
-def left(uwf: Uwf) -> tuple[str, str]:
+def left(uwf: Uwf, lives: Lives) -> tuple[str, str]:
     """Return the thread's status and the error of its last attempt; no process may be left."""
     pids = (uwf.place / "pids").read_text().split()
     assert [pid for pid in pids if lives(int(pid))] == []
@@ -81,7 +81,7 @@ def left(uwf: Uwf) -> tuple[str, str]:
 @pytest.mark.parametrize("number", ASKED)
 @pytest.mark.parametrize("verb", ["run", "step"])
 def test_terminated_engine_ends_its_agent_and_records_the_attempt(
-    verb: str, number: signal.Signals, uwf: Uwf
+    verb: str, number: signal.Signals, uwf: Uwf, lives: Lives
 ) -> None:
     """22: a signal hit only the engine, and its agent kept editing."""
     thread = uwf.begun(uwf.agent(STUBBORN))
@@ -94,10 +94,10 @@ def test_terminated_engine_ends_its_agent_and_records_the_attempt(
 
     _out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert left(uwf) == ("ready", "interrupted")
+    assert left(uwf, lives) == ("ready", "interrupted")
 
 
-def test_end_of_the_terminal_ends_a_run_in_the_foreground(uwf: Uwf) -> None:
+def test_end_of_the_terminal_ends_a_run_in_the_foreground(uwf: Uwf, lives: Lives) -> None:
     thread = uwf.begun(uwf.agent("echo $$ >>pids; touch begun; exec sleep 60"))
     ours, theirs = pty.openpty()
     process = engine(uwf, "thread", "run", thread, terminal=theirs)
@@ -106,7 +106,7 @@ def test_end_of_the_terminal_ends_a_run_in_the_foreground(uwf: Uwf) -> None:
     os.close(ours)
 
     assert process.wait(timeout=30) == 130
-    assert left(uwf) == ("ready", "interrupted")
+    assert left(uwf, lives) == ("ready", "interrupted")
 
 
 @pytest.mark.parametrize("number", ASKED)

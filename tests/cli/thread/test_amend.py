@@ -3,8 +3,17 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from cli.program import Uwf
+from cli.program import Ran, Uwf
 from commands.world import DEMO
+
+
+def refused_unchanged(uwf: Uwf, verb: str, words: list[str], status: int, said: str) -> Ran:
+    """Check that a verb is refused, and that its thread is as it was."""
+    thread = uwf.begun()
+    before = uwf.json("thread", "show", thread)
+    ran = uwf("thread", verb, thread, *words).refused(status, said)
+    assert uwf.json("thread", "show", thread) == before
+    return ran
 
 
 def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
@@ -16,16 +25,11 @@ def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
         (["--workflow", "nothing"], 1, "there is no workflow nothing"),
         (["--workflow", "./nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
     ]:
-        thread = uwf.begun()
-        before = uwf.json("thread", "show", thread)["commit"]
-
-        uwf("thread", "amend", thread, *words).refused(status, said)
-        assert uwf.json("thread", "show", thread)["commit"] == before
+        refused_unchanged(uwf, "amend", words, status, said)
 
 
 def test_file_is_registered_only_if_the_thread_can_go_on_in_it(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
     gone = uwf.file(DEMO.replace("writer", "author"), name="gone.yaml")
     mended = uwf.file(DEMO + "config: {maxSteps: 9}\n", name="mended.yaml")
 
@@ -137,12 +141,8 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
 def test_wrong_usage_is_reported_and_change_nothing_append(
     words: list[str], status: int, said: str, uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = uwf.begun()
     monkeypatch.chdir(uwf.place)
-    before = uwf.json("thread", "show", thread)["commit"]
-
-    uwf("thread", "append", thread, *words).refused(status, said)
-    assert uwf.json("thread", "show", thread)["commit"] == before
+    refused_unchanged(uwf, "append", words, status, said)
 
 
 def state(uwf: Uwf, thread: str) -> object:
@@ -175,9 +175,5 @@ def test_invalid_patch_changes_nothing(uwf: Uwf) -> None:
         (['{"a": "\\ud800"}'], 1, "surrogate"),
         (['{"a": 1' + "0" * 400 + "}"], 1, ""),
     ]:
-        thread = uwf.begun()
-        before = uwf.json("thread", "show", thread)
-
-        ran = uwf("thread", "patch", thread, *words).refused(status, told)
+        ran = refused_unchanged(uwf, "patch", words, status, told)
         assert ran.err.startswith("error: ")
-        assert uwf.json("thread", "show", thread) == before

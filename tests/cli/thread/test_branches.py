@@ -27,9 +27,7 @@ root:
 
 def split(uwf: Uwf, script: str = "echo done", *, flow: str = CHECKS) -> str:
     """Start a thread of CHECKS, and have it split."""
-    thread = uwf.begun(uwf.agent(script), workflow=flow)
-    uwf.json("thread", "step", thread)
-    return thread
+    return uwf.stepped(uwf.agent(script), workflow=flow)
 
 
 def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:

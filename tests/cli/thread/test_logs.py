@@ -39,8 +39,7 @@ def test_keys_of_the_callers_environment_are_masked(uwf: Uwf) -> None:
 
 
 def test_follow_ends_when_no_process_is_at_work_and_says_so(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
+    thread = uwf.killed()
     logged(uwf, thread, "half")
 
     ran = uwf("thread", "logs", "-f", thread)
@@ -122,9 +121,7 @@ def place(uwf: Uwf, git: Callable[..., str]) -> Path:
 
 
 def test_what_a_step_changed_is_shown_and_undone(uwf: Uwf, place: Path) -> None:
-    thread = uwf.begun(uwf.agent(EDIT))
-    for _ in range(2):
-        uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent(EDIT), steps=2)
 
     document = uwf.json("thread", "files", thread, "2")
     assert document["changed"] == [{"path": "log", "added": 1, "removed": 0}]
@@ -145,8 +142,7 @@ def test_what_a_step_changed_is_shown_and_undone(uwf: Uwf, place: Path) -> None:
 def test_a_patch_that_is_redirected_can_be_applied(
     uwf: Uwf, place: Path, git: Callable[..., str]
 ) -> None:
-    thread = uwf.begun(uwf.agent("printf 'a\\r\\n\\033[31m\\351\\0' > bytes\n" + EDIT))
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent("printf 'a\\r\\n\\033[31m\\351\\0' > bytes\n" + EDIT))
     shown = uwf("thread", "files", thread, "--patch", stdout_is_tty=True).out
     assert "Binary files /dev/null and b/bytes differ" in shown
     made = (place / "bytes").read_bytes()
@@ -159,9 +155,7 @@ def test_a_patch_that_is_redirected_can_be_applied(
 
 
 def test_a_fork_and_a_poke_take_the_files_along(uwf: Uwf, place: Path) -> None:
-    thread = uwf.begun(uwf.agent(EDIT))
-    for _ in range(2):
-        uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent(EDIT), steps=2)
     forked = uwf.json("thread", "fork", thread, "--at", "1", "--files", "--into", "../fork")
     assert Path(forked["path"], "log").read_text() == "begun\nline\n"
     ran = uwf("thread", "poke", thread, "--files", "--no-step")

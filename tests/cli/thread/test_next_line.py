@@ -51,6 +51,8 @@ class Stop(NamedTuple):
     status: int = 0
 
 
+RESUME_RUN = RESUME.format(then="run")
+CHECKER_ASKED = ANSWER_IT.format(role="checker")
 WRITER, CHECKER = RUN.format(role="writer"), RUN.format(role="checker")
 HUMAN, BROKEN = "AGENT checker=human", "false"
 
@@ -58,19 +60,13 @@ STOPS = {
     "step": Stop("step T", CHECKER),
     "step before the end": Stop("step T\nstep T", "no role is left: `uwf thread step T` ends it"),
     "end": Stop("step T\nstep T\nstep T", "`uwf thread read T` shows all of it"),
-    "step before a person's turn": Stop("step T", ANSWER_IT.format(role="checker"), HUMAN),
-    "a person's turn": Stop("step T\nstep T", ANSWER_IT.format(role="checker"), HUMAN),
-    "run to a person's turn": Stop("run T", ANSWER_IT.format(role="checker"), HUMAN),
-    "step of a person's turn": Stop(
-        "run T\nstep T", ANSWER_IT.format(role="checker"), HUMAN, status=1
-    ),
-    "run of a person's turn": Stop(
-        "run T\nrun T", ANSWER_IT.format(role="checker"), HUMAN, status=1
-    ),
+    "step before a person's turn": Stop("step T", CHECKER_ASKED, HUMAN),
+    "a person's turn": Stop("step T\nstep T", CHECKER_ASKED, HUMAN),
+    "run to a person's turn": Stop("run T", CHECKER_ASKED, HUMAN),
+    "step of a person's turn": Stop("run T\nstep T", CHECKER_ASKED, HUMAN, status=1),
+    "run of a person's turn": Stop("run T\nrun T", CHECKER_ASKED, HUMAN, status=1),
     "answer": Stop(f"run T\nanswer T {GOOD}", CHECKER, "AGENT writer=human"),
-    "answer of another thread's person": Stop(
-        f"answer T {GOOD}", ANSWER_IT.format(role="checker"), "human"
-    ),
+    "answer of another thread's person": Stop(f"answer T {GOOD}", CHECKER_ASKED, "human"),
     "step before a role without agent": Stop("step T", BIND.format(role="checker"), "writer=AGENT"),
     "run --until": Stop("run T --until writer", CHECKER),
     "run --max-steps": Stop("run T --max-steps 1", CHECKER),
@@ -80,19 +76,17 @@ STOPS = {
     "retry": Stop("step T\nretry T", WRITER, BROKEN),
     "wait for a thread that has failed": Stop("step T\nwait T", RETRY, BROKEN, status=3),
     "wait": Stop("step T\nwait T", CHECKER),
-    "pause": Stop("pause T", RESUME.format(then="run")),
+    "pause": Stop("pause T", RESUME_RUN),
     "pause of a person's turn": Stop("run T\npause T", RESUME.format(then="answer"), HUMAN),
     "pause of a thread that has failed": Stop(
         "step T\npause T", RESUME.format(then="retry"), BROKEN
     ),
-    "step of a paused thread": Stop("pause T -m why\nstep T", RESUME.format(then="run"), status=1),
-    "run of a paused thread": Stop("pause T -m why\nrun T", RESUME.format(then="run"), status=1),
-    "patch of a paused thread": Stop("pause T\npatch T '{\"a\": 1}'", RESUME.format(then="run")),
-    "run that is paused": Stop("run T", RESUME.format(then="run"), "PAUSING"),
+    "step of a paused thread": Stop("pause T -m why\nstep T", RESUME_RUN, status=1),
+    "run of a paused thread": Stop("pause T -m why\nrun T", RESUME_RUN, status=1),
+    "patch of a paused thread": Stop("pause T\npatch T '{\"a\": 1}'", RESUME_RUN),
+    "run that is paused": Stop("run T", RESUME_RUN, "PAUSING"),
     "resume": Stop("pause T\nresume T", WRITER),
-    "resume to a person's turn": Stop(
-        "run T\npause T\nresume T", ANSWER_IT.format(role="checker"), HUMAN
-    ),
+    "resume to a person's turn": Stop("run T\npause T\nresume T", CHECKER_ASKED, HUMAN),
     "resume of a thread that has failed": Stop("step T\npause T\nresume T", RETRY, BROKEN),
     "patch": Stop("patch T '{\"a\": 1}'", WRITER),
     "amend": Stop("amend T --max-steps 9", WRITER),
@@ -102,10 +96,8 @@ STOPS = {
     "retry at a limit": Stop("amend T --max-steps 1\nstep T\nretry T", MORE, status=1),
     "resume at a limit": Stop("amend T --max-steps 1\nstep T\nresume T", MORE, status=1),
     "resume of a failed thread": Stop("step T\nresume T", RETRY, BROKEN, status=1),
-    "retry of a paused thread": Stop("pause T\nretry T", RESUME.format(then="run"), status=1),
-    "retry of a thread that waits": Stop(
-        "run T\nretry T", ANSWER_IT.format(role="checker"), HUMAN, status=1
-    ),
+    "retry of a paused thread": Stop("pause T\nretry T", RESUME_RUN, status=1),
+    "retry of a thread that waits": Stop("run T\nretry T", CHECKER_ASKED, HUMAN, status=1),
     "poke": Stop("step T\npoke T", CHECKER),
     "poke --no-step": Stop("step T\npoke T --no-step", WRITER),
     "kill": Stop("kill T", FORK),

@@ -79,8 +79,7 @@ BYTES = "\udcff"
 
 
 def test_what_is_no_text_is_refused_by_each_verb_and_changes_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
     file = uwf.file("graph: []\n", name="more.yaml")
     before = uwf.json("thread", "show", thread)
     for words in (

@@ -5,8 +5,7 @@ from uwf_git.store.store import open_store
 
 
 def test_a_report_is_written_to_a_file(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
 
     ran = uwf("thread", "report", thread, "-o", "report.html")
 

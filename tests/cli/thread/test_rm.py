@@ -9,9 +9,7 @@ from commands.flows import CHECKS
 @pytest.fixture
 def ended(uwf: Uwf) -> str:
     """Return a thread that was killed."""
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
-    return thread
+    return uwf.killed()
 
 
 def asked(uwf: Uwf, answer: str, monkeypatch: pytest.MonkeyPatch, *threads: str) -> Ran:
@@ -36,8 +34,7 @@ def test_thread_stays_unless_the_person_says_yes(
 def test_person_is_asked_once_for_all(
     uwf: Uwf, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = uwf.begun()
-    uwf.json("thread", "kill", other)
+    other = uwf.killed()
 
     ran = asked(uwf, " Y \n", monkeypatch, ended, other)
     ran.says(0, "Remove these 2 threads for good? [y/N] ")
@@ -47,9 +44,7 @@ def test_person_is_asked_once_for_all(
 def test_person_is_told_how_many_branches_go_along(
     uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = uwf.begun(workflow=CHECKS)
-    for _ in range(3):
-        uwf.json("thread", "step", thread)
+    thread = uwf.stepped(workflow=CHECKS, steps=3)
     uwf.json("thread", "kill", thread)
 
     ran = asked(uwf, "y\n", monkeypatch, thread)
@@ -67,8 +62,7 @@ def test_person_is_told_the_commit_that_brings_it_back(uwf: Uwf, ended: str) -> 
 
 
 def test_what_went_before_another_would_not_is_reported(uwf: Uwf, ended: str) -> None:
-    other = uwf.begun()
-    uwf.json("thread", "kill", other)
+    other = uwf.killed()
     lock = Path(f"{uwf.session.repo}/refs/archive/{other}.lock")
     lock.touch()
 

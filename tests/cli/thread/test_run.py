@@ -11,8 +11,7 @@ from uwf_git.cli.thread.run import DriveOptions, drive_options
 
 
 def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped()
     pause = f"uwf thread pause $UWF_THREAD_ID >/dev/null; {ANSWER}"
 
     ran = uwf("thread", "run", thread, "--agent", uwf.agent(pause, name="pausing"))
@@ -107,8 +106,7 @@ def test_driver_in_the_background_reads_the_same_options() -> None:
 
 
 def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
-    thread = uwf.begun("human")
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped("human")
 
     [row] = uwf.json("thread", "wait", thread)
 
@@ -117,8 +115,7 @@ def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
 
 def test_thread_without_a_next_role_is_told_and_is_exit_1(uwf: Uwf) -> None:
     stuck = DEMO.replace("to: checker}", "to: checker, condition: meta.text > 3}")
-    thread = uwf.begun(workflow=stuck)
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped(workflow=stuck)
 
     ran = uwf("thread", "wait", thread)
 

@@ -27,8 +27,7 @@ def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
 def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
     meta = {"text": "x", **{f"f{number}": number for number in range(40)}}
     answer = json.dumps({"meta": meta, "content": "y"})
-    thread = uwf.begun(uwf.agent(f"echo '{answer}'"))
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent(f"echo '{answer}'"))
 
     told = uwf("thread", "show", thread, "--format", "text").out
 
@@ -37,9 +36,7 @@ def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
 
 
 def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent(), "checker=human")
-    for _ in range(2):
-        uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent(), "checker=human", steps=2)
 
     told = uwf("thread", "show", thread, "--format", "text").out
 
@@ -109,8 +106,7 @@ def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
     usage = '"usage": {"inputTokens": 146451, "outputTokens": 5872, "costUsd": 0.5861}'
     findings = '"found": [{"file": "a.py", "line": 3}, {"file": "b.py"}], "none": []'
     answer = f"""echo '{{"meta": {{"text": "x", "ok": true, {findings}}}, {usage}}}'"""
-    thread = uwf.begun(uwf.agent(answer))
-    uwf.json("thread", "step", thread)
+    thread = uwf.stepped(uwf.agent(answer))
 
     told = uwf("thread", "show", thread, "--format", "text").out
 

@@ -154,8 +154,7 @@ def test_blob_of_the_first_one_is_kept() -> None:
     hand_over(store, THREAD)
 
     keep(store, build_node(META, {"title": "Other"}, timestamp=5))
-    bob = build_node(first.type, {"name": "Bob", "friend": ada}, timestamp=6)
-    keep(store, bob)
+    keep(store, build_node(first.type, {"name": "Bob", "friend": ada}, timestamp=6))
 
     by_hand = open_root(store, NODES_REF)
     assert by_hand is not None
@@ -253,11 +252,10 @@ def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
     ada = put_person(store, name="Ada")
     bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
 
-    told = [
+    assert [
         (each.as_type, each.target.type_name, each.target.summary)
         for each in list_references(store, bob[:6].lower())
-    ]
-    assert told == [
+    ] == [
         (True, "JSON Schema", "Person"),
         (False, "Text", "hello"),
         (False, "Person", "Ada"),
@@ -364,9 +362,7 @@ def test_node_whose_type_is_damaged_is_walked_to_its_type() -> None:
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
     first = add_unchecked(store, NOWHERE, {"a": 1})
 
-    walked = walk_nodes(store, first)
-
-    assert [(each.node.hash, each.node.problem is None) for each in walked] == [
+    assert [(each.node.hash, each.node.problem is None) for each in walk_nodes(store, first)] == [
         (first, True),
         (NOWHERE, False),
     ]

@@ -84,26 +84,20 @@ def test_reference_to_a_damaged_node_is_reported() -> None:
 def test_damaged_type_is_reported_once() -> None:
     store = fresh_store()
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
-    lone = add_unchecked(store, NOWHERE, {})
-
-    (message,) = told(store, lone)
+    (message,) = told(store, add_unchecked(store, NOWHERE, {}))
     assert message.startswith(f"it cannot be checked against its type: node {NOWHERE} holds other")
 
 
 def test_type_that_is_no_schema_is_reported() -> None:
     store = fresh_store()
     note = put_payload(store, new_caller(), "Text", "hello").hash
-    lone = add_unchecked(store, note, {})
-
-    assert told(store, lone) == [f"its type {note} is not a schema"]
+    assert told(store, add_unchecked(store, note, {})) == [f"its type {note} is not a schema"]
 
 
 def test_schema_that_cannot_be_evaluated_is_reported() -> None:
     store = fresh_store()
     schema = put_schema(store, new_caller(), ENDLESS).hash
-    name = add_unchecked(store, schema, "a" * 100 + "b")
-
-    (message,) = told(store, name)
+    (message,) = told(store, add_unchecked(store, schema, "a" * 100 + "b"))
     assert message.startswith("it cannot be checked against its type: the check against the schema")
 
 
@@ -113,8 +107,7 @@ def test_unreadable_git_object_is_reported(tmp_path: Path, git: Callable[..., st
     note = put_payload(store, new_caller(), "Text", "hello").hash
     loosen(store)
     place = f"{NODES_REF}:nodes/{note[0]}/{note[1]}/{note[2:]}.md"
-    oid = git("rev-parse", place, cwd=path).strip()
-    blob = loose_file(store, oid)
+    blob = loose_file(store, git("rev-parse", place, cwd=path).strip())
     blob.chmod(0o644)
     blob.write_bytes(blob.read_bytes()[:10])
 
@@ -143,8 +136,7 @@ def test_file_of_several_workflow_versions_is_reported_once() -> None:
     wrong = Node(NOWHERE, TEXT, "wrong", 0)
     version = None
     for number in range(3):
-        node = build_node(TEXT, f"version {number}", timestamp=0)
-        added = ("demo", node, [wrong])
+        added = ("demo", build_node(TEXT, f"version {number}", timestamp=0), [wrong])
         version = add_version(store, version, added=added, source=SourceFiles(b""), signing=SIGNING)
 
     (finding,) = verify_nodes(store, [NOWHERE]).findings

@@ -154,8 +154,7 @@ def test_limit_of_an_agent_is_not_waited_for_when_another_plays(world: World) ->
 
 
 def test_thread_goes_on_with_another_workflow(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     other = world.put(LONGER).workflow
 
     amended = world.amend(thread, workflow="longer", reason="It needs an editor.")
@@ -228,8 +227,7 @@ def test_a_table_becomes_containers_before_its_first_step_only(
         world.amend(thread, workflow="flow")
 
     assert f"`uwf thread fork {thread} --at 0`" in (caught.value.hint or "")
-    fork = world.fork(thread, at="0")
-    assert world.amend(fork, workflow="flow").status == "ready"
+    assert world.amend(world.fork(thread, at="0"), workflow="flow").status == "ready"
 
 
 def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
@@ -295,8 +293,7 @@ def settings_of(world: World, thread: str) -> dict[str, Any]:
 
 
 def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
-    world.put()
-    thread = world.start('{"command": "uwf-x", "timeout": 60, "env": {"A": "1", "B": "2"}}')
+    thread = world.begun(DEMO, '{"command": "uwf-x", "timeout": 60, "env": {"A": "1", "B": "2"}}')
 
     world.amend(thread, "checker=uwf-y")
     world.amend(thread, 'writer={"timeout": null, "protocol": "flags", "env": {"A": null}}')
@@ -315,8 +312,7 @@ def test_agent_keeps_the_settings_that_are_not_named(world: World) -> None:
 
 def test_settings_stay_through_a_fork_and_another_workflow(world: World) -> None:
     world.put(LONGER)
-    world.put()
-    thread = world.start('{"command": "uwf-x", "timeout": 60}')
+    thread = world.begun(DEMO, '{"command": "uwf-x", "timeout": 60}')
     world.step(thread)
     fork = world.new_id()
     fork_thread(world.store, world.caller, ForkRequest(thread), thread=fork)
@@ -332,8 +328,7 @@ def test_settings_stay_through_a_fork_and_another_workflow(world: World) -> None
 
 
 def test_settings_for_a_role_without_an_agent_need_a_command(world: World) -> None:
-    world.put()
-    thread = world.start("writer=w")
+    thread = world.begun(DEMO, "writer=w")
 
     with refuses("command-unnamed", match="role checker has no agent"):
         world.amend(thread, '{"timeout": 1}')

@@ -6,6 +6,7 @@ from agentkit.conftest import DOCUMENT
 from answering import Answers
 from commands.crowd import at_once
 from commands.flows import CHECKS, begin_outer
+from commands.turns import branches
 from commands.world import DEMO, World, fails, says
 
 from uwf_git.agentkit.ladder import find_misfit
@@ -42,15 +43,6 @@ from uwf_git.store.threads.local_files import ThreadBusy, lock_stop, lock_thread
 GOOD = PersonAnswer({"ok": True}, "I read it.")
 
 
-def waiting(world: World) -> ThreadId:
-    """Return a thread that waits for a person to play the checker."""
-    world.put()
-    thread = world.start("nobody", "checker=human")
-    world.step(thread)
-    assert world.step(thread).status == "waiting"
-    return thread
-
-
 def refused(world: World, thread: ThreadId, match: str) -> str:
     """Answer a thread that does not wait for it; return the hint."""
     with pytest.raises(WrongStatus, match=match) as caught:
@@ -59,7 +51,7 @@ def refused(world: World, thread: ThreadId, match: str) -> str:
 
 
 def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     since = world.snapshot(thread).commit.time_s * 1000
 
     answered = world.answer(thread, GOOD._replace(note="After a talk."))
@@ -82,7 +74,7 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
 
 
 def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
 
     world.answer(thread, GOOD._replace(state={"a": 1}, usage={"costUsd": 2}, raw=b"\xff"))
 
@@ -92,7 +84,7 @@ def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
 
 
 def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
     patched: list[ThreadResult] = []
 
@@ -122,7 +114,7 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
 
 
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     world.pause(thread)
     assert f"`uwf thread resume {thread}`" in refused(world, thread, "is paused")
 
@@ -145,9 +137,7 @@ def test_thread_that_has_split_names_the_branch_that_waits(world: World) -> None
     refused(world, alone, "is split, and waits for no answer")
     for _ in range(2):
         world.step(asks, says({}))
-    split = world.snapshot(asks).get_present().split
-    assert split is not None
-    branch = split.children[1].thread
+    branch = branches(world, asks)[1]
 
     hint = refused(world, asks, f"its branch {branch} waits for an answer")
 
@@ -172,7 +162,7 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
 
 
 def test_thread_at_its_limit_is_not_answered(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     amend(world, thread, Amendment(limits={"maxSteps": 1}))
 
     with pytest.raises(LimitReached):
@@ -196,7 +186,7 @@ def exchange(world: World, thread: ThreadId, source: str) -> None:
 
 
 def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     exchange(world, thread, DEMO.replace("checker", "other"))
 
     refused(world, thread, "checker, which its workflow no longer has")
@@ -208,7 +198,7 @@ def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> 
 def test_workflow_that_was_exchanged_while_a_person_thought_has_its_own_schema(
     world: World,
 ) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
     exchange(world, thread, DEMO.replace("{ok: {type: boolean}}", "{ok: {type: string}}"))
 
@@ -218,7 +208,7 @@ def test_workflow_that_was_exchanged_while_a_person_thought_has_its_own_schema(
 
 def test_answer_to_an_earlier_question_is_not_taken_for_the_next(world: World) -> None:
     """A late answer must not approve a draft that the person has not seen."""
-    thread = waiting(world)
+    thread = world.waiting()
     late = read_question(world.store, world.caller, thread)
     world.answer(thread, PersonAnswer({"ok": False}))
     world.step(thread)
@@ -230,7 +220,7 @@ def test_answer_to_an_earlier_question_is_not_taken_for_the_next(world: World) -
 
 
 def test_patch_while_a_person_thinks_does_not_cost_the_answer(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
     world.patch(thread, {"colour": "red"})
 
@@ -246,7 +236,7 @@ def test_patch_while_a_person_thinks_does_not_cost_the_answer(world: World) -> N
 
 
 def test_pause_while_a_person_thinks_refuses_the_answer(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
     world.pause(thread)
 
@@ -255,7 +245,7 @@ def test_pause_while_a_person_thinks_refuses_the_answer(world: World) -> None:
 
 
 def test_answer_is_refused_while_the_thread_is_locked_or_being_stopped(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
 
     for lock in (lock_thread, lock_stop):
@@ -267,7 +257,7 @@ def test_answer_is_refused_while_the_thread_is_locked_or_being_stopped(world: Wo
 
 
 def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
-    thread = waiting(world)
+    thread = world.waiting()
 
     def act(number: int) -> Any:
         world.reopen()

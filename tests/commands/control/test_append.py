@@ -37,9 +37,7 @@ def append(world: World, thread: str, text: str = DOCS, **asked: Any) -> Amended
 
 def test_thread_goes_on_past_its_old_end(world: World) -> None:
     """Seed 004: if it is approved, append doc-writer."""
-    thread = world.begun()
-    for _ in range(2):
-        world.step(thread)
+    thread = world.stepped(times=2)
 
     amended = append(world, thread, default_agent="uwf-docs", reason="The API changed.")
 
@@ -95,9 +93,7 @@ def test_file_that_is_not_right_changes_nothing(text: str, told: str, world: Wor
 def test_the_role_that_waits_for_a_person_becomes_no_workflows(world: World) -> None:
     """Else its answer would be a person's, and the workflow never begin."""
     world.put(DEMO.replace("name: demo", "name: inner"))
-    thread = world.begun(DEMO, "writer=nobody", "checker=human")
-    world.step(thread)
-    assert world.step(thread).status == "waiting"
+    thread = world.waiting()
     addition = "roles: {checker: {workflow: inner, outputSchema: true}}"
 
     with refuses("wrong-status", match="waits for checker, which a workflow would play") as caught:
@@ -166,9 +162,7 @@ def done(world: World, thread: ThreadId) -> list[str]:
 
 
 def test_what_would_never_run_is_refused(world: World) -> None:
-    thread = world.begun(FLOW)
-    for _ in range(3):
-        world.step(thread, script())
+    thread = world.stepped(script(), source=FLOW, times=3)
     four = [{"type": "agent", "agentId": "four"}]
 
     for to in ("passes", "checks"):
@@ -269,8 +263,6 @@ def test_an_agent_and_a_graph_have_no_place_for_nodes(world: World) -> None:
 
 
 def test_a_branch_gets_nothing(world: World) -> None:
-    thread = world.begun(FLOW)
-    for _ in range(4):
-        world.step(thread, script())
+    thread = world.stepped(script(), source=FLOW, times=4)
     with pytest.raises(WrongStatus, match="is a branch"):
         append_nodes(world, branches(world, thread)[0], DOCS_NODES)

@@ -329,8 +329,7 @@ def test_a_poke_to_a_place_that_the_workflow_lost_is_refused(world: World) -> No
 
 def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: World) -> None:
     """Else the answer would be recorded at the place of another role."""
-    thread = world.begun(LINE)
-    world.step(thread, script())
+    thread = world.stepped(script(), source=LINE)
     world.step(thread, command="human")
 
     with refuses("place-gone", match="0/1"):

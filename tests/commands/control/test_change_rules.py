@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands.flows import plays, split_checks
 from commands.world import DEMO, World, says
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.commands.control.change_rules import (
     RuleChange,
@@ -39,10 +39,6 @@ def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world:
         build_rule_change(world.caller, snapshot, RuleChange("amend", other, other))
 
 
-def _never(_snapshot: Snapshot) -> NewCommit:
-    raise AssertionError("asked although something is at work")
-
-
 def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:
     thread = world.begun()
     workflow = find_workflow(world.store, "demo").workflow
@@ -66,12 +62,11 @@ def test_nothing_is_planned_while_an_agent_was_left_running(world: World) -> Non
     with open(f"{run_dir}.alive", "w") as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
         with refuses("agent-left-running"):
-            steer_between_steps(world.store, world.caller, thread, _never)
+            steer_between_steps(world.store, world.caller, thread, raising(AssertionError("asked")))
 
 
 def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "one"}, "One.", state={"n": 1}, usage={"tokens": 5}))
+    thread = world.stepped(says({"text": "one"}, "One.", state={"n": 1}, usage={"tokens": 5}))
     first = world.snapshot(thread)
     world.step(thread, says({"ok": True}, "Good.", state={"n": 2}, usage={"tokens": 7}))
     old = world.snapshot(thread).record.node
@@ -96,9 +91,7 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
 
 
 def test_one_step_is_taken_back_at_a_time(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
+    thread = world.stepped(times=2)
     world.poke(thread)
     world.fail(thread)
     before = world.tip(thread)
@@ -112,8 +105,7 @@ def test_one_step_is_taken_back_at_a_time(world: World) -> None:
 
 
 def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.pause(thread)
 
     with pytest.raises(WrongStatus) as caught:
@@ -122,8 +114,7 @@ def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
 
 
 def test_driven_thread_is_not_poked(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
 
     with lock_drive(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
         world.poke(thread)
@@ -131,8 +122,7 @@ def test_driven_thread_is_not_poked(world: World) -> None:
 
 
 def test_step_is_not_taken_back_to_where_its_workflow_has_no_role(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.step(thread, says({"ok": False}))
     without_writer = """\
 name: rest
@@ -154,8 +144,7 @@ moderator:
 
 
 def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     before = world.tip(thread)
 
     with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
@@ -189,8 +178,7 @@ def _unset(world: World, _thread: ThreadId) -> None:
 def test_poke_whose_step_would_be_refused_takes_nothing_back(
     spoil: Callable[[World, ThreadId], None] | None, code: str, retake: Choice, world: World
 ) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "one"}, usage={"inputTokens": 5}))
+    thread = world.stepped(says({"text": "one"}, usage={"inputTokens": 5}))
     if spoil is not None:
         spoil(world, thread)
     before = world.tip(thread)
@@ -206,8 +194,7 @@ def test_poke_whose_step_would_be_refused_takes_nothing_back(
 
 
 def test_poke_asks_for_whoever_an_amend_lets_come_next(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     changed = DEMO.replace("$START, to: writer", "$START, to: editor").replace(
         "moderator:", "  editor: {}\nmoderator:\n  - {from: editor, to: writer}"
     )
@@ -223,8 +210,7 @@ def test_poke_asks_for_whoever_an_amend_lets_come_next(world: World) -> None:
 
 
 def test_the_step_that_a_poke_frees_is_below_the_limit_again(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     split = split_checks(world)
     world.step(split.children[0], plays)
     for each, most in ((thread, 1), (split.thread, 2)):

@@ -30,6 +30,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
+from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
@@ -40,6 +41,7 @@ from uwf_git.store.threads.local_files import (
     files_heads,
     find_workdir,
     lock_thread,
+    set_workdir,
     workdirs_folder,
 )
 
@@ -96,8 +98,7 @@ def test_what_each_step_and_the_whole_thread_changed(world: World, thread: Threa
 
 def test_the_files_of_an_ended_thread_that_wrote_no_byte_are_there(world: World, git: Git) -> None:
     begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "notes").unlink()))
+    thread = world.stepped(edits(lambda place: (place / "notes").unlink()))
     world.kill(thread)
     assert changed(world, thread, "1") == ["notes +0 -1"]
 
@@ -143,8 +144,7 @@ def test_what_a_person_changed_between_two_attempts_is_of_no_step(
 
 def test_steps_before_the_first_change_have_the_files_of_then(world: World, git: Git) -> None:
     begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, says({"text": "a plan"}))
+    thread = world.stepped(says({"text": "a plan"}))
     (world.place / "mine").touch()
     commit_all(world.place, git)
     world.step(thread, says({"ok": False}))
@@ -163,8 +163,7 @@ def test_steps_before_the_first_change_have_the_files_of_then(world: World, git:
 
 def test_what_changed_nothing_has_the_files_of_the_step_before(world: World, git: Git) -> None:
     begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    thread = world.stepped(edits(lambda place: (place / "new").write_text("one\n")))
     world.step(thread, says({"ok": False}))
     world.pause(thread)
     paused = world.tip(thread)
@@ -181,8 +180,7 @@ def test_what_changed_nothing_has_the_files_of_the_step_before(world: World, git
 def test_a_thread_begins_with_the_files_that_its_first_turn_found(world: World, git: Git) -> None:
     begin_project(world, git)
     (world.place / "mine").touch()
-    thread = world.begun()
-    world.step(thread, says({"text": "a plan"}))
+    thread = world.stepped(says({"text": "a plan"}))
     (world.place / "mine").unlink()
     world.step(thread, edits(lambda place: (place / "new").touch()))
     restore_files(world.store, world.caller, thread, "0")
@@ -338,8 +336,7 @@ def test_a_copy_of_a_project_that_is_its_own_store_changes_no_file_of_the_other(
 ) -> None:
     begin_project(world, git)
     world.store = open_store(str(world.place), environ=world.caller.environ)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").touch()))
+    thread = world.stepped(edits(lambda place: (place / "new").touch()))
     shutil.copytree(world.place, tmp_path / "copy")
     copy = open_store(str(tmp_path / "copy"), environ=world.caller.environ)
     with refuses("no-files", match="a copy of that"):
@@ -388,8 +385,7 @@ def test_a_commit_that_the_chain_does_not_reach_is_not_given(
 
 
 def test_an_ended_thread_outside_of_git_had_no_files(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}))
+    thread = world.stepped(says({"text": "x"}))
     world.kill(thread)
 
     with refuses("no-files", match="none were recorded") as caught:
@@ -401,10 +397,9 @@ def test_an_ended_thread_outside_of_git_had_no_files(world: World) -> None:
 def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) -> None:
     world.step(thread, edits(lambda place: (place / "new").write_text("four\nlines\n")))
     full = show_thread(world.store, thread, full=True)["steps"]
-    counts = [
+    assert [
         (each["files"]["added"], each["files"]["removed"]) for each in full if "files" in each
-    ]
-    assert counts == [(1, 0), (1, 2), (2, 1)]
+    ] == [(1, 0), (1, 2), (2, 1)]
     assert show_thread(world.store, thread)["step"]["files"]["changed"] == 1
     told = read_thread(world.store, thread)
     assert "1 file +1 -0" in told
@@ -542,6 +537,38 @@ def test_the_files_of_a_fork_whose_work_tree_is_gone_are_removed_with_it(
     assert git("for-each-ref", removed.work.ref, cwd=world.place) == ""
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_files_in_two_projects_are_removed_from_both(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path, *, is_moved: bool
+) -> None:
+    git("init", "-q", tmp_path / "other", cwd=world.place)
+    set_workdir(world.store, thread, str(tmp_path / "other"))
+    world.step(thread, edits(lambda place: (place / "more").touch()))
+    world.kill(thread, reason="enough")
+    if is_moved:
+        world.place.rename(tmp_path / "renamed")
+
+    (removed,) = world.remove(thread)
+
+    assert removed.work is not None
+    works = (removed.work, *removed.work.others)
+    places = [tmp_path / "other", world.place]
+    assert [each.repository for each in works] == [str(each / ".git") for each in places]
+    assert [each.commit is None for each in works] == [False, is_moved]
+    there = places[: 1 if is_moved else 2]
+    assert not any(git("for-each-ref", "refs/uwf", cwd=each) for each in there)
+
+
+def test_files_that_are_not_found_are_told(world: World, thread: ThreadId, tmp_path: Path) -> None:
+    world.kill(thread, reason="enough")
+    began = str(world.place / ".git")
+    world.place.rename(tmp_path / "renamed")
+
+    (removed,) = world.remove(thread)
+
+    assert removed.work == ForgottenWork(f"refs/uwf/work/{thread}", None, began)
+
+
 def test_a_fork_begins_at_the_step_whose_files_it_has(
     world: World, thread: ThreadId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -662,8 +689,7 @@ def test_the_work_of_a_branch_in_a_branch_is_there_when_all_have_ended(
     world: World, git: Git
 ) -> None:
     begin_project(world, git)
-    thread = world.begun(NESTED)
-    world.step(thread)
+    thread = world.stepped(source=NESTED)
     inner, _ = children(world.snapshot(thread))
     world.step(inner)
     one, _ = children(world.snapshot(inner))

@@ -111,9 +111,6 @@ def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> 
     assert world.tip(thread) == before
 
 
-FAR_MS = 4_000_000_000_000
-
-
 def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
     thread = world.begun()
     asked = world.start("human")
@@ -135,7 +132,7 @@ def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World)
 
 def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
     thread = world.begun()
-    world.fail(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    world.fail(thread, fails("too many requests", left=StepFiles(reset_at=4_000_000_000_000)))
     assert world.snapshot(thread).record.status == "waiting"
     with pytest.raises(ThreadNotReady, match="waits until"):
         world.step(thread)

@@ -1,13 +1,12 @@
 from commands.killed import kill_everywhere
-from commands.world import World
+from commands.world import DEMO, World
 
 from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.store.threads.history import walk_history
 
 
 def test_answer_killed_anywhere_was_given_once_or_not_at_all(world: World) -> None:
-    world.put()
-    thread = world.start("human")
+    thread = world.begun(DEMO, "human")
 
     def answer(copy: World) -> int:
         return copy.answer(thread, PersonAnswer({"text": "By hand."}, "A text.")).depth

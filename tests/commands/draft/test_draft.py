@@ -119,8 +119,7 @@ def test_drafter_is_that_of_uwf_whatever_else_is_called_draft(world: World) -> N
     (folder / "draft.yaml").write_text(GOOD.replace("name: letter", "name: draft"))
     world.put(GOOD.replace("name: letter", "name: draft"))
 
-    roles = world.snapshot(begin(world)).get_present().binding
-    assert list(roles) == ["drafter", "validator"]
+    assert list(world.snapshot(begin(world)).get_present().binding) == ["drafter", "validator"]
 
 
 WORKFLOWS = Path(__file__).parents[3] / "uwf_git" / "workflows"

@@ -127,8 +127,7 @@ Heard = Callable[[], list[dict[str, Any]]]
 
 def listen(world: World, command: str) -> None:
     set_config(os.path.join(world.store.path, "config"), "uwf.onEvent", command)
-    listener = describe_command("uwf.onEvent", command)
-    trust_agents(world.store, [listener], world.store.path)
+    trust_agents(world.store, [describe_command("uwf.onEvent", command)], world.store.path)
     world.reopen()
 
 
@@ -152,8 +151,7 @@ def announce(world: World, **more: Any) -> str | None:
 
 
 def test_each_event_is_announced_once_and_in_order(world: World, heard: Heard) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
 
     assert announce(world) is None
 
@@ -369,11 +367,9 @@ def test_since_each_event_yields_the_rest(world: World) -> None:
 def test_since_a_pass_yields_the_turn_that_began_with_it(world: World) -> None:
     thread = world.begun(LOOPS)
     base = begin_turn(world, thread, role="coder")
-    run = world.store.local_path("run", thread, f"{base}.turn")
-    with open(run, "a", encoding="utf-8") as file:
+    with open(world.store.local_path("run", thread, f"{base}.turn"), "a", encoding="utf-8") as file:
         file.write("0.1/0.1/0\n")
-    live = follow(world, thread)
-    begun = [event["id"] for event in live.read()][-3:]
+    begun = [event["id"] for event in follow(world, thread).read()][-3:]
     assert begun == [f"{base}-enter1", f"{base}-enter2", f"{base}-enter"]
 
     rest = follow(world, thread, since=parse_event_id(begun[0])).read()
@@ -422,8 +418,7 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
     there = world.tip(thread)
 
     assert [each.commit for each in list_new(world.store, thread, there, known=here)] == [there]
-    lost = Oid("0" * 40)
-    assert [each.commit for each in list_new(world.store, thread, there, known=lost)] == [
+    assert [each.commit for each in list_new(world.store, thread, there, known=Oid("0" * 40))] == [
         start,
         there,
     ]

@@ -78,8 +78,7 @@ def test_damaged_thread_is_reported_once_and_the_others_are_read(
     reader.take()
     for each in (thread, broken):
         world.step(each)
-    tip = world.tip(broken)
-    lose(world.store, tip)
+    lose(world.store, world.tip(broken))
     Path(world.store.path, "refs/threads", spoiled).write_text("garbage\n")
 
     assert reader.take() == [("moved", thread)]
@@ -242,8 +241,7 @@ def test_turn_stays_where_it_was_first_seen(world: World, thread: ThreadId) -> N
 
 
 def break_tip(world: World, thread: ThreadId) -> None:
-    tip = world.tip(thread)
-    lose(world.store, tip)
+    lose(world.store, world.tip(thread))
 
 
 def test_damage_to_another_thread_is_left_out(world: World, thread: ThreadId) -> None:
@@ -271,7 +269,6 @@ def test_damage_to_the_thread_is_raised(world: World, thread: ThreadId) -> None:
 
 
 THREADS = 20
-_DEADLINE_S = 120
 
 
 @pytest.fixture
@@ -306,9 +303,7 @@ def words(events: EventStream) -> list[str]:
 def test_what_transitions_share_is_read_once(
     world: World, follow_stream: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = world.begun()
-    for _ in range(6):
-        world.step(thread, says({"ok": False, "text": "x"}))
+    world.stepped(says({"ok": False, "text": "x"}), times=6)
     first = ids(follow_stream())[0]
     counted = count_reads(monkeypatch)
 
@@ -326,8 +321,7 @@ def test_what_transitions_share_is_read_once(
 def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
     world: World, follow_stream: Follow
 ) -> None:
-    first = world.begun()
-    world.step(first)
+    first = world.stepped()
     live = follow_stream()
     seen = ids(live)
     second = world.start()
@@ -409,8 +403,7 @@ def test_damage_in_one_thread_is_reported_and_the_others_are_read(
     list(reader.read())
     for thread in (broken, whole):
         world.step(thread)
-    entry = world.snapshot(broken).get_entry("now.json").decode()
-    lose(world.store, entry)
+    lose(world.store, world.snapshot(broken).get_entry("now.json").decode())
 
     for events in (reader, follow_stream()):
         assert whole in {event["taskId"] for event in events.read()}
@@ -435,7 +428,7 @@ class Load:
 
     def __exit__(self, *_: object) -> None:
         for each in self.at_work:
-            each.join(_DEADLINE_S)
+            each.join(120)
         assert self.failures == []
 
     def is_over(self) -> bool:

@@ -202,8 +202,7 @@ def assert_alone(
 
 def test_a_trunk_whose_branches_are_run_elsewhere_is_not_run(field: Field) -> None:
     a, b, thread = begin_split(field)
-    driver = a.start("drive", "--on", "local:2", *FAST)
-    assert_alone(field, driver, lambda: b.work(thread), paid=3)
+    assert_alone(field, a.start("drive", "--on", "local:2", *FAST), lambda: b.work(thread), paid=3)
 
 
 def test_a_branch_of_a_thread_that_is_run_elsewhere_is_not_run(field: Field) -> None:

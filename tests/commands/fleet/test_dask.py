@@ -105,8 +105,9 @@ def test_the_thread_of_a_lost_machine_goes_on_on_the_other(
     assert field.paid() == 2 * 3 + 1
     if how == signal.SIGSTOP:
         stop_below(cluster.workers[0].pid, signal.SIGCONT)
+        # A fork that the hub has not: a thread that is active in a clone.
         clones = tmp_path / "m1/.uwf/hubs"
-        wait_until(lambda: is_late_step_kept(clones), "the late step is not kept")
+        wait_until(lambda: any(clones.glob("*/refs/threads/*")), "the late step is not kept")
     for thread in threads:
         assert field.log(thread)[-1].startswith("end: completed after 3 steps")
     assert not field.refs("refs/claims")
@@ -123,11 +124,6 @@ def test_a_limit_of_steps_holds_where_each_machine_has_a_clone(
     assert field.paid() == 3
 
 
-def is_late_step_kept(clones: Path) -> bool:
-    """Tell whether a clone has a fork that the hub has not: a thread that is active there."""
-    return any(list((each / "refs/threads").glob("*")) for each in clones.iterdir())
-
-
 def stop_below(pid: int, how: signal.Signals) -> None:
     """Send *how* to a process and all below it, the outermost first: nobody restarts another."""
     children = Path(f"/proc/{pid}/task").glob("*/children")
@@ -139,8 +135,7 @@ def stop_below(pid: int, how: signal.Signals) -> None:
 
 @pytest.mark.parametrize("kind", ["tcp", "tls"])
 def test_a_scheduler_that_is_not_there_is_told(field: Field, kind: str) -> None:
-    a = field.machine("a")
-    with a.start("drive", "--on", f"{kind}://127.0.0.1:1") as process:
+    with field.machine("a").start("drive", "--on", f"{kind}://127.0.0.1:1") as process:
         _out, err = process.communicate()
     assert process.returncode == 1
     assert f"{kind}://127.0.0.1:1 does not answer" in err

@@ -134,8 +134,7 @@ def test_a_limit_of_steps_holds_over_branches_on_machines(field: Field) -> None:
 )
 def test_policies_of_branches_hold_on_machines(field: Field, policy: str, ends: str) -> None:
     a = field.machine("a")
-    flow = SPLIT.replace("merge: last", f"merge: last\n      {policy}", 1)
-    thread = a.begin(flow)
+    thread = a.begin(SPLIT.replace("merge: last", f"merge: last\n      {policy}", 1))
     place = field.place
     # The second agent of all fails: it plays a branch.
     field.let(

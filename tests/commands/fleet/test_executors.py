@@ -111,8 +111,7 @@ def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
         "    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)\n"
         f"    return {made}\n"
     )
-    end = a.drive("--on", "cluster:executor")
-    assert end["threads"] == {"completed": 1}
+    assert a.drive("--on", "cluster:executor")["threads"] == {"completed": 1}
 
 
 @pytest.mark.parametrize(

@@ -194,14 +194,12 @@ def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Pa
     a = field.machine("a")
     thread = a.begin(SPLIT)
     field.let('echo "$UWF_THREAD_ID" >> notes')
-    end = a.drive("--on", "local:2", "--project", str(project))
-    assert end["threads"] == {"completed": 6}
+    assert a.drive("--on", "local:2", "--project", str(project))["threads"] == {"completed": 6}
     listed = git(project, "for-each-ref", "--format=%(refname)", "refs/uwf/work").split()
     branches = [ref for ref in listed if not ref.endswith(thread)]
     assert branches
     for ref in branches:
-        lines = git(project, "show", f"{ref}:notes").splitlines()
-        assert lines[:2] == ["begun", thread]
+        assert git(project, "show", f"{ref}:notes").splitlines()[:2] == ["begun", thread]
 
 
 @pytest.mark.parametrize("is_empty", [True, False])

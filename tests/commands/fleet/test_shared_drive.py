@@ -99,8 +99,7 @@ def test_a_kill_of_a_branch_typed_elsewhere_ends_its_agent_and_the_rest_goes_on(
         # Those beside the killed one begin anew; what they do is over at once.
         field.go.touch()
         a.run("fetch")
-        killed = a.json("thread", "show", thread)["branches"][0]["thread"]
-        a.run("thread", "kill", killed)
+        a.run("thread", "kill", a.json("thread", "show", thread)["branches"][0]["thread"])
         a.run("push")
         _out, err = work.communicate()
         assert work.returncode == 0, err
@@ -140,8 +139,7 @@ def test_a_claimed_run_pushes_a_thread_that_the_hub_does_not_have(field: Field) 
 def test_a_machine_that_has_nothing_runs_a_thread_to_its_end(field: Field) -> None:
     a = field.machine("a")
     thread = a.begin(SPLIT)
-    b = field.machine("b")
-    with b.work(thread) as process:
+    with field.machine("b").work(thread) as process:
         out, err = process.communicate()
     assert process.returncode == 0, err
     assert '"status":"completed"' in out

@@ -10,8 +10,7 @@ from uwf_git.store.threads.history import Snapshot, preserve_commit
 
 @pytest.fixture
 def thread(world: World) -> ThreadId:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.fail(thread)
     world.retry(thread)
     world.step(thread)
@@ -61,9 +60,7 @@ def turn_of(world: World, thread: ThreadId, role: str) -> Snapshot:
 
 
 def test_turn_of_a_role_comes_after_the_commit_before_its_newest_step(world: World) -> None:
-    thread = world.begun()
-    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}, {"ok": False}):
-        world.step(thread, says(meta))
+    thread = world.stepped(*map(says, ({"text": "a"}, {"ok": False}, {"text": "b"}, {"ok": False})))
 
     writer, checker = turn_of(world, thread, "writer"), turn_of(world, thread, "checker")
 

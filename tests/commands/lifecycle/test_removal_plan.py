@@ -29,8 +29,7 @@ def names(world: World, thread: ThreadId) -> list[str]:
 
 
 def test_branches_and_theirs_go_along_after_the_join(world: World, git: Git) -> None:
-    thread = world.begun(NESTED)
-    world.step(thread, lambda _turn: replied(lists(2)))
+    thread = world.stepped(lambda _turn: replied(lists(2)), source=NESTED)
     finish(world, thread)
     assert len(refs(world, git)) == 1 + 2 + 4
 
@@ -108,8 +107,7 @@ def test_what_does_not_name_its_parent_stays(world: World, git: Git) -> None:
 
 def test_the_work_of_its_branches_goes_along(world: World, git: Git) -> None:
     begin_project(world, git)
-    thread = world.begun(PAIR)
-    world.step(thread)
+    thread = world.stepped(source=PAIR)
     branches = children(world.snapshot(thread))
     run(world, thread, writer())
     # The closer worked in the project itself.

@@ -25,8 +25,7 @@ from uwf_git.errors import Refused
 @pytest.fixture
 def place(world: World, tmp_path: Path) -> McpPlace:
     """Return the place of a checker after a step of the writer."""
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     step_dir = tmp_path / "step"
     step_dir.mkdir()
     head = world.snapshot(thread).record.node
@@ -272,9 +271,7 @@ def ask(place: McpPlace, method: str, **params: Any) -> Any:
 
 
 def test_each_tool_does_what_it_says(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    place = McpPlace(lambda: world.store, thread=thread)
+    place = McpPlace(lambda: world.store, thread=world.stepped())
 
     def call(name: str, **arguments: Any) -> str:
         return str(ask(place, "tools/call", name=name, arguments=arguments)["content"][0]["text"])

@@ -68,9 +68,7 @@ def test_task_whose_next_role_cannot_be_decided_is_over(world: World, server: Mc
 
 
 def test_task_whose_branches_cannot_be_joined_is_over(world: World, server: McpServer) -> None:
-    thread = world.begun(CHECKS)
-    for _ in range(4):
-        world.step(thread, script(reviewer={"x": 1}, tester={"x": 2}))
+    thread = world.stepped(script(reviewer={"x": 1}, tester={"x": 2}), source=CHECKS, times=4)
 
     task = ask(server, "tasks/get", taskId=thread)
 

@@ -326,9 +326,7 @@ def test_ended_thread_is_found_by_the_state_file_alone(store: Store, project_fin
 def test_state_file_cannot_name_the_thread_of_another_directory(
     store: Store, project_find: Path, tmp_path: Path
 ) -> None:
-    other = begin(store, tmp_path)
-
-    for named in (other.task_id, "01J00000000000000000000001", "x", 1, None):
+    for named in (begin(store, tmp_path).task_id, "01J00000000000000000000001", "x", 1, None):
         name_in_state_file(project_find, named)
         assert found(store, project_find) is None
 

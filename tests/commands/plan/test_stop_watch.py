@@ -53,8 +53,7 @@ def send(watch: StopWatch, content: bytes | dict[str, Any]) -> dict[str, Any]:
 
 def notice_of(turn: Turn, **other: Any) -> dict[str, Any]:
     head = turn.snapshot.record.node
-    document = {"type": "stop", "phase": "executing", "thread": turn.thread, "head": head}
-    return document | other
+    return {"type": "stop", "phase": "executing", "thread": turn.thread, "head": head} | other
 
 
 def begin(world: World, agent: str, checks: str = "") -> ThreadId:

@@ -119,8 +119,7 @@ def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
 
 @pytest.mark.parametrize("event", ["split", "join"])
 def test_branches_out_of_nothing_are_a_refusal(world: World, event: str) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     ref = f"refs/threads/{thread}"
     forge(world.store, ref, {-1: says("Uwf-Event: step", f"Uwf-Event: {event}")})
 

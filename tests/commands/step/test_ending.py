@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 from commands.worktree.project import begin_project, begin_split, commit_all, writer
-from commands.world import Git, World, replied
+from commands.world import DEMO, Git, World, replied
 from refusing import refuses
 
 from uwf_git.commands.admin import gc_store
@@ -233,8 +233,7 @@ def user_state(place: Path, git: Git) -> dict[str, object]:
 
 def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None:
     begin_project(world, git)
-    world.put()
-    thread = world.start("nobody", "checker=human")
+    thread = world.begun(DEMO, "nobody", "checker=human")
     world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
     after = files_of(world, thread)[1]
     world.step(thread)
@@ -255,8 +254,7 @@ def test_an_answer_before_the_first_change_names_its_files(
     world: World, git: Git, *, is_first: bool
 ) -> None:
     head = begin_project(world, git)
-    world.put()
-    thread = world.start("human" if is_first else "nobody", "checker=human")
+    thread = world.begun(DEMO, "human" if is_first else "nobody", "checker=human")
     if not is_first:
         world.step(thread)
     world.step(thread)

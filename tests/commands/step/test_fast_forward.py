@@ -25,7 +25,6 @@ from uwf_git.store.store import Store, open_store
 __all__ = ["hub"]
 
 Before = Callable[[Site, ThreadId], object]
-Steer = Callable[[tuple[Store, Caller], ThreadId], object]
 
 MORE = b"""\
 roles:
@@ -112,7 +111,7 @@ def failed(site: Site, thread: ThreadId) -> None:
     site.world.fail(thread, fails("no key"), command="mine", workdir=str(site.world.place))
 
 
-STEERED: dict[str, tuple[Before, Steer]] = {
+STEERED: dict[str, tuple[Before, Callable[[tuple[Store, Caller], ThreadId], object]]] = {
     "pause": (one_step, lambda at, thread: pause_thread(*at, thread)),
     "resume": (paused, lambda at, thread: resume_thread(*at, thread)),
     "retry": (failed, lambda at, thread: retry_thread(*at, thread)),

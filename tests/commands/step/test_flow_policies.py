@@ -160,8 +160,7 @@ def test_a_branch_that_failed_is_given_up(world: World) -> None:
 
 
 def test_a_step_that_gives_a_branch_up_says_to_step_its_thread(world: World) -> None:
-    thread = world.begun(flow(PARALLEL % "onError: continue"))
-    world.step(thread)
+    thread = world.stepped(source=flow(PARALLEL % "onError: continue"))
     stepped = world.step(thread, failing("two"))
 
     with pytest.raises(TurnFailed) as caught:

@@ -191,8 +191,7 @@ def test_work_after_which_only_the_workflow_was_changed_is_kept(
 
 
 def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     leave(world, thread)
     world.poke(thread)
     runs = Path(world.store.local_path("run", thread))
@@ -204,16 +203,14 @@ def test_kill_keeps_every_run_that_was_overtaken(world: World) -> None:
 
     world.kill(thread)
 
-    roles = {
+    assert {
         read_snapshot(world.store, each).record.role for each in list_preserved(world.store, thread)
-    }
-    assert roles == {"writer", "checker"}
+    } == {"writer", "checker"}
     assert list_run_dirs(world.store, thread) == []
 
 
 def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     leave(world, thread, status="7")
     world.poke(thread)
 

@@ -181,8 +181,7 @@ def test_step_has_the_fields_of_the_specification(world: World) -> None:
 
 
 def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "caf\ufffd", raw=b"caf\xe9"))
+    thread = world.stepped(says({"text": "x"}, "caf\ufffd", raw=b"caf\xe9"))
 
     payload = world.snapshot(thread).get_head_node().payload
 
@@ -194,8 +193,7 @@ def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:
     "content", ["", "\n", "a\r\nb\rc", "\ufeffx", "Uwf-Status: completed", "\0", "e\u0301"]
 )
 def test_any_text_comes_back_as_it_was(content: str, world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, content))
+    thread = world.stepped(says({"text": "x"}, content))
     world.reopen()
 
     payload = world.snapshot(thread).get_head_node().payload

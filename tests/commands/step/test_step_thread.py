@@ -44,10 +44,9 @@ from uwf_git.store.threads.local_files import ThreadBusy, get_run_dir, lock_driv
     "usage", [{"tokens": "many"}, {"tokens": [1]}, {"tokens": -1}, {"tokens": 1e308}, {"": {}}]
 )
 def test_strange_usage_never_stops_a_thread(usage: dict[str, Any], world: World) -> None:
-    thread = world.begun()
-
-    for meta in ({"text": "x"}, {"ok": False}, {"text": "y"}):
-        world.step(thread, says(meta, usage=usage))
+    thread = world.stepped(
+        *(says(meta, usage=usage) for meta in ({"text": "x"}, {"ok": False}, {"text": "y"}))
+    )
 
     assert world.snapshot(thread).record.depth == 3
 
@@ -144,8 +143,7 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
 
 
 def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
-    thread = world.begun(wide(4, passes=1) + "config: {maxSteps: 2}\n")
-    world.step(thread, plays)
+    thread = world.stepped(plays, source=wide(4, passes=1) + "config: {maxSteps: 2}\n")
     two = threading.Barrier(2)
 
     def play(turn: Turn) -> Played:
@@ -207,10 +205,9 @@ def test_check_at_work_is_seen_and_stopped(at: AtWork) -> None:
     running = find_running(at.world.store, at.thread)
     assert running is not None
     assert running.group is not None
-    shown = [
+    assert ("writer, check check", ["thinking about it"]) in [
         (piece.source, piece.lines) for piece in read_logs(at.world.store, LogRequest(at.thread))
     ]
-    assert ("writer, check check", ["thinking about it"]) in shown
 
     assert at.world.pause(at.thread, reason="wrong", now=True).status == "paused"
     status, err = at.finish()

@@ -12,7 +12,6 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 
 KINDS = ("loose", "packed by git", "packed and gone on", "many packs", "project")
-_BLOCK = 4096
 # What is no object, ref or setting.
 _PASSED_OVER = ("uwf/", "hooks/", "logs/", "description", "info/", "COMMIT_EDITMSG", "index")
 
@@ -73,10 +72,6 @@ def group_of(name: str) -> str:
 Damage = Callable[[bytes, random.Random], bytes | None]
 
 
-def _cut(content: bytes, chance: random.Random) -> bytes:
-    return content[: chance.randrange(len(content) or 1)]
-
-
 def _join_lines(content: bytes, chance: random.Random) -> bytes:
     lines = content.splitlines(keepends=True)
     at = chance.randrange(len(lines) or 1)
@@ -109,11 +104,11 @@ def _zero(content: bytes, chance: random.Random) -> bytes:
 DAMAGES: dict[str, Damage] = {
     "gone": lambda _content, _chance: None,
     "empty": lambda _content, _chance: b"",
-    "cut": _cut,
+    "cut": lambda content, chance: content[: chance.randrange(len(content) or 1)],
     "two lines joined": _join_lines,
     "garbage behind it": lambda content, chance: content + chance.randbytes(20),
     "a line behind it": lambda content, _chance: content + b"garbage\n",
-    "zeros behind it": lambda content, _chance: content + bytes(_BLOCK),
+    "zeros behind it": lambda content, _chance: content + bytes(4096),
     "zeros in it": _zero,
     "all zeros": lambda content, _chance: bytes(len(content)),
     "a bit flipped": _flip,

@@ -67,16 +67,14 @@ def test_position_that_is_gone_is_reported(world: World) -> None:
     payload["roles"] = {"editor": payload["roles"]["editor"]}
     other = build_node(snapshot.get_node(snapshot.record.workflow).type, payload, timestamp=1)
 
-    messages = told(
+    assert told(
         world,
         thread,
         also(
             asks(world, thread, {"workflow": reference(other.hash)}, other),
             says(f"Uwf-Workflow: {snapshot.record.workflow}", f"Uwf-Workflow: {other.hash}"),
         ),
-    )
-
-    assert messages == ["the thread stands at 'writer', which is no role of the new workflow"]
+    ) == ["the thread stands at 'writer', which is no role of the new workflow"]
 
 
 def test_invalid_workflow_is_reported(world: World) -> None:
@@ -102,11 +100,9 @@ def test_invalid_agent_is_reported(world: World) -> None:
     world.amend(thread, "writer=x")
     workflow = world.snapshot(thread).record.workflow
 
-    messages = told(
+    assert told(
         world, thread, asks(world, thread, {"agentBinding": {"writer": reference(workflow)}})
-    )
-
-    assert messages[0].endswith(f"{workflow} where a node of type AgentConfig belongs")
+    )[0].endswith(f"{workflow} where a node of type AgentConfig belongs")
 
 
 @pytest.mark.parametrize("limits", [{"maxSteps": 0}, {"maxCost": 0}, {"maxExecutionTime": 2**50}])

@@ -133,8 +133,7 @@ def test_a_split_at_a_place_that_splits_nothing_is_told(split: Split, at: str) -
 
 
 def test_a_split_of_an_ended_thread_is_told(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, plays)
+    thread = world.stepped(plays, source=CHECKS)
     world.kill(thread, reason="enough")
     ended = world.snapshot(thread)
     derived = draft_split(ended, plan_split(ended, find_container(ended, "0/1"), Asked()))
@@ -205,7 +204,7 @@ def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, fie
     new = build_node(old.type, {**old.payload, field: parts[field]}, timestamp=old.timestamp)
     content = encode_node(new)[1]
 
-    told = forge(
+    assert forge(
         Split(world, thread),
         thread,
         says(f"Uwf-Node: {old.hash}", f"Uwf-Node: {new.hash}"),
@@ -215,9 +214,7 @@ def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, fie
             holds(world.store, path, content)
             for path in (place(new.hash), "start.json", "head.json")
         ),
-    )
-
-    assert told == [f"start.json has {field}, and the thread began as no branch"]
+    ) == [f"start.json has {field}, and the thread began as no branch"]
 
 
 # Joins.
@@ -426,8 +423,7 @@ def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:
 
 
 def test_a_place_in_a_graph_is_told(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
 
     told = forge(Split(world, thread), thread, says("Uwf-Format", "Uwf-At: 0/1\nUwf-Format"))
 

@@ -171,8 +171,7 @@ def told(world: World, arrivals: list[Arrival], refs: Refs) -> list[str]:
 
 
 def test_what_is_in_the_history_of_a_thread_here_is_known(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     first = world.snapshot(thread)
     world.step(thread)
     heads = heads_of_store(world.store)
@@ -187,9 +186,7 @@ def test_what_is_in_the_history_of_a_thread_here_is_known(world: World) -> None:
 
 def test_a_commit_that_names_a_thread_here_is_not_believed(world: World) -> None:
     """Only what its ref leads back to was checked."""
-    thread = world.begun()
-    world.step(thread)
-    forged = copy_commit(world.store, world.tip(thread))
+    forged = copy_commit(world.store, world.tip(world.stepped()))
     says("Uwf-Depth: 1", "Uwf-Depth: 2")(forged)
 
     assert not heads_of_store(world.store).has(put(world.store, forged))
@@ -249,8 +246,7 @@ def test_many_branches_are_checked_in_several_runs(world: World) -> None:
 @pytest.fixture
 def thread(world: World, git: Git) -> ThreadId:
     begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "new").write_text("one")))
+    thread = world.stepped(edits(lambda place: (place / "new").write_text("one")))
     world.step(thread, edits(lambda place: (place / "new").write_text("two")))
     return thread
 

@@ -157,8 +157,7 @@ def test_no_place_may_follow_a_try_that_is_not_over() -> None:
 
 
 def test_a_thread_that_ends_before_its_flow_does_is_told(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread)
+    thread = world.stepped(source=CHECKS)
     head = get_head(world.store, thread)
 
     end_thread(world.store, world.caller, (head, world.snapshot(thread)), event="end")

@@ -21,7 +21,6 @@ from uwf_git.store.threads.heads import ACTIVE
 
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
-EARLIER = ThreadId("01J00000000000000000000001")
 UNNEEDED = " was added, and nothing that the event adds refers to it"
 
 
@@ -229,7 +228,7 @@ def test_two_payloads_of_one_name_are_reported_with_both_refs(
     store: Store, clock: Callable[[], int]
 ) -> None:
     one, other = Story(store, clock), Story(store, clock, OTHER)
-    Story(store, clock, EARLIER).step()
+    Story(store, clock, ThreadId("01J00000000000000000000001")).step()
     one.step(text=TWINS[0])
     other.step(text=TWINS[1])
 

@@ -14,9 +14,7 @@ from uwf_git.store.threads.history import NewCommit, Snapshot, read_snapshot, re
 
 def poked(world: World) -> ThreadId:
     """Start a thread of two steps, and poke it."""
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
+    thread = world.stepped(times=2)
     world.poke(thread)
     return thread
 

@@ -19,8 +19,7 @@ def steered(world: World) -> ThreadId:
     The commits: 0 start, 1 step, 2 poke, 3 step, 4 attempt (failed), 5 patch, 6 pause, 7 resume,
     8 retry, 9 pause, 10 step, 11 resume.
     """
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.poke(thread, hint="shorter")
     world.step(thread)
     world.fail(thread)

@@ -156,8 +156,7 @@ def test_chain_that_leads_back_into_itself_is_reported(
 @pytest.fixture
 def thread(world: World) -> ThreadId:
     """Return a thread of two steps, each of its objects a file."""
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     world.step(thread, answers({"ok": False}))
     loosen(world.store)
     return thread
@@ -193,8 +192,7 @@ def test_object_that_is_damaged_is_reported(
 
 @pytest.mark.parametrize("how", ["missing", "other"])
 def test_every_object_of_a_store_is_missed(how: str, world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
+    thread = world.stepped()
     with pytest.raises(AgentFailed):
         world.step(thread, fails(stdout=b"oh"))
     put_payload(world.store, world.caller, "Text", "a note")

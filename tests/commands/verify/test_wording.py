@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.forging import Change, forge, messages, says, troubles
-from commands.world import Git, World, fails, replied
+from commands.world import DEMO, Git, World, fails, replied
 from commands.world import says as replies
 
 from uwf_git.commands.control.answer import PersonAnswer
@@ -21,8 +21,7 @@ OLD = Path(__file__).parent / "recorded" / "bc62f3a.bundle"
 @pytest.fixture
 def steered(world: World) -> ThreadId:
     """Return a thread: start, step, pause, resume, wait, answer, step, kill."""
-    world.put()
-    thread = world.start("nobody", "checker=human")
+    thread = world.begun(DEMO, "nobody", "checker=human")
     world.step(thread, replies({"text": "short"}, "{}"))
     world.pause(thread, reason="lunch\nback at two")
     world.resume(thread)
@@ -62,16 +61,14 @@ def test_notes_of_people_are_free(
 def test_whatever_a_role_says_is_quoted_as_it_is_stored(
     world: World, meta: dict[str, Any], content: str
 ) -> None:
-    thread = world.begun()
-    world.step(thread, lambda _turn: replied(meta, content))
+    thread = world.stepped(lambda _turn: replied(meta, content))
     world.fail(thread, fails("a\nb: " + "c" * 300, stderr=b"\n\r\n x\r" + b"y \n" * 2000))
 
     world.assert_whole()
 
 
 def test_numbers_are_quoted_as_they_are_stored(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, lambda _turn: replied({"text": "", "x": 1.0, "y": 2}, "```"))
+    thread = world.stepped(lambda _turn: replied({"text": "", "x": 1.0, "y": 2}, "```"))
     forge(world.store, ACTIVE + thread, {1: says('"x": 1,', '"x": 1.0,')})
 
     (found,) = messages(world)

@@ -17,7 +17,7 @@ from uwf_git.engine.picture.plan import (
 )
 from uwf_git.model.definition.definition import Definition, Surroundings
 from uwf_git.model.flow import Flow, FlowNode, parse_position
-from uwf_git.model.workflow import END, START, Graph, Transition, build_flow, parse_flow_node
+from uwf_git.model.workflow import END, START, Graph, Transition, build_moves, parse_flow_node
 
 _ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((_ROOT / "uwf_git" / "workflows").glob("*.yaml"))
@@ -88,7 +88,7 @@ def subject_of(definition: Definition) -> Subject:
     """Return what the picture of *definition* shows."""
     moves: Graph | Flow = definition.graph
     if definition.flow is not None:
-        moves = parse_flow_node(build_flow(definition.flow, timestamp=0))
+        moves = parse_flow_node(build_moves(definition.flow, timestamp=0))
     roles = {name: role.description for name, role in definition.roles.items()}
     return Subject(definition.name, definition.description, roles, moves)
 

@@ -96,17 +96,9 @@ TEXTS = [
 ]
 GOLDEN: list[tuple[str, object]] = [
     # YAML 1.2.2, section 10.3.2
-    ("", None),
-    ("~", None),
-    ("null", None),
-    ("Null", None),
-    ("NULL", None),
-    ("true", True),
-    ("True", True),
-    ("TRUE", True),
-    ("false", False),
-    ("False", False),
-    ("FALSE", False),
+    *((text, None) for text in ("", "~", "null", "Null", "NULL")),
+    *((text, True) for text in ("true", "True", "TRUE")),
+    *((text, False) for text in ("false", "False", "FALSE")),
     ("0", 0),
     ("-0", 0),
     ("+12", 12),

@@ -1,10 +1,12 @@
 """git's own gc as we run it, and what one that is killed leaves behind."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from dulwich.objects import ObjectID
+from programs import write_program
 from refusing import refuses
 from store.conftest import Git
 from store.small_packs import forget, gc, loose, make_due, write_small_pack
@@ -15,6 +17,11 @@ from uwf_git.store.packing import GcRuns, has_cut_history
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
+
+
+def age(paths: Iterable[Path]) -> None:
+    for path in paths:
+        os.utime(path, LONG_AGO)
 
 
 def configured(store: Store, **values: str) -> Store:
@@ -76,8 +83,7 @@ def test_a_graph_of_commits_is_never_made_untrue(story: Story, store: Store, git
     git("commit-graph", "write", "--reachable", cwd=place)
     git("update-ref", "-d", "refs/uwf/lost", cwd=place)
     forget(store)
-    for path in place.glob("objects/pack/*"):
-        os.utime(path, LONG_AGO)
+    age(place.glob("objects/pack/*"))
     gc(store)
     git("cat-file", "-e", commit.decode(), cwd=place)
     assert git("fsck", "--strict", "--no-dangling", cwd=place) == ""
@@ -88,8 +94,7 @@ def test_steps_behind_the_mark_of_a_plain_shallow_fetch_stay(
 ) -> None:
     place, before = Path(store.path), story.head.commit
     (place / "shallow").write_text(f"{story.step().commit}\n")
-    for path in place.glob("objects/pack/*"):
-        os.utime(path, LONG_AGO)
+    age(place.glob("objects/pack/*"))
     gc(store)
     git("cat-file", "-e", before, cwd=place)
     # That of a project's own clone concerns its branches.
@@ -108,8 +113,7 @@ def test_a_project_keeps_its_reflogs_its_index_and_its_branches(tmp_path: Path, 
     git("reset", "--quiet", "--hard", "HEAD^", cwd=project)
     (project / "file").write_text("staged")
     git("add", "file", cwd=project)
-    for path in project.glob(".git/objects/??/*"):
-        os.utime(path, LONG_AGO)
+    age(project.glob(".git/objects/??/*"))
     before = git("reflog", cwd=project), git("diff", "--cached", cwd=project)
     gc(open_store(str(project)))
     assert (git("reflog", cwd=project), git("diff", "--cached", cwd=project)) == before
@@ -134,8 +138,7 @@ def test_gc_runs_no_program_of_the_store(story: Story, store: Store, tmp_path: P
     """A store may come from anywhere, with its hooks and its config."""
     hook = Path(store.path, "hooks", "pre-auto-gc")
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    hook.chmod(0o755)
+    write_program(hook, f"touch {tmp_path}/ran")
     make_due(store.path)
 
     gc(open_store(store.path), auto=True)

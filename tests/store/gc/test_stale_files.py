@@ -66,9 +66,8 @@ def test_held_lock_is_left(store: Store) -> None:
 
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_what_belongs_to_a_thread_goes_when_it_has_ended(
-    store: Store, clock: Callable[[], int], *, is_ended: bool
+    store: Store, story: Story, *, is_ended: bool
 ) -> None:
-    story = Story(store, clock)
     if is_ended:
         story.end()
     set_workdir(store, THREAD, "/somewhere")
@@ -80,10 +79,7 @@ def test_what_belongs_to_a_thread_goes_when_it_has_ended(
     assert (find_workdir(store, THREAD) is None) == is_ended
 
 
-def test_the_log_of_a_thread_that_has_ended_is_left_for_a_day(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
+def test_the_log_of_a_thread_that_has_ended_is_left_for_a_day(store: Store, story: Story) -> None:
     log = leave(log_path(store, THREAD))
     assert remove_stale_files(store) == 0
     story.end()
@@ -137,9 +133,8 @@ def test_nothing_of_a_thread_with_a_living_agent_is_removed(
 
 @pytest.mark.parametrize("steps_back", [0, 1, 2])
 def test_an_active_ref_beside_the_archive_that_goes_on_from_it_is_swept(
-    store: Store, clock: Callable[[], int], steps_back: int
+    store: Store, story: Story, steps_back: int
 ) -> None:
-    story = Story(store, clock)
     commits = [story.head.commit, story.step().commit, story.end().commit]
     store.refs.create(ACTIVE + THREAD, commits[2 - steps_back])
     assert remove_stale_files(store) == 1
@@ -147,10 +142,7 @@ def test_an_active_ref_beside_the_archive_that_goes_on_from_it_is_swept(
     assert store.refs.find(ARCHIVE + THREAD) == commits[2]
 
 
-def test_work_on_a_thread_that_was_ended_elsewhere_is_kept(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
+def test_work_on_a_thread_that_was_ended_elsewhere_is_kept(store: Store, story: Story) -> None:
     begun = story.head
     stepped = story.step().commit
     story.head = begun

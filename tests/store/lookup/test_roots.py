@@ -1,7 +1,5 @@
 """Roots, the commits that keep nodes, and finding a node in one."""
 
-from collections.abc import Callable
-
 import pytest
 from store.small_packs import loose_file, loosen
 from store.story import AGENT, THREAD, WORKFLOW, Story, signed
@@ -40,9 +38,8 @@ def spoil(store: Store, oid: bytes) -> None:
 
 @pytest.mark.parametrize(("part", "is_told"), [("commit", False), ("tree", False), ("nodes", True)])
 def test_what_is_damaged_keeps_nothing(
-    store: Store, clock: Callable[[], int], part: str, *, is_told: bool
+    store: Store, story: Story, part: str, *, is_told: bool
 ) -> None:
-    story = Story(store, clock)
     node = story.snapshot.get_head_node()
     commit = story.snapshot.commit
     oids = {"commit": commit.oid.encode(), "tree": commit.tree, "nodes": story.snapshot.nodes}

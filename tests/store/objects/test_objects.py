@@ -326,17 +326,13 @@ def walked(store: Store, tip: Oid, had: set[Oid]) -> set[str]:
     return set(found)
 
 
-def test_a_whole_thread_is_what_git_says(store: Store, clock: Callable[[], int], git: Git) -> None:
-    story = Story(store, clock)
+def test_a_whole_thread_is_what_git_says(store: Store, story: Story, git: Git) -> None:
     story.step()
     tip = story.step("checker", "other words").commit
     assert walked(store, tip, set()) == by_git(git, store, tip)
 
 
-def test_from_a_commit_that_is_had_only_what_is_new(
-    store: Store, clock: Callable[[], int], git: Git
-) -> None:
-    story = Story(store, clock)
+def test_from_a_commit_that_is_had_only_what_is_new(store: Store, story: Story, git: Git) -> None:
     before = story.step().commit
     tip = story.step("checker", "other words").commit
     new = by_git(git, store, tip, f"^{before}")

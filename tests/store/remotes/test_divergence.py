@@ -1,7 +1,6 @@
 """Which threads and workflows have diverged from what a remote last had."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -20,8 +19,7 @@ from uwf_git.store.threads.heads import ACTIVE
 REF = ACTIVE + THREAD
 
 
-def test_only_another_history_is_divergence(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
+def test_only_another_history_is_divergence(store: Store, story: Story) -> None:
     first = story.head.commit
     second = story.step().commit
     (other, *_more) = forge(store, REF, {-1: run_by(b"Mallory <m@x>")})[-1:]

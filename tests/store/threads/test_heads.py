@@ -112,11 +112,8 @@ def test_whatever_its_archive_ref_holds_a_thread_that_has_one_is_not_active(stor
     assert list_threads(store, archived=True) == [A1]
 
 
-def test_store_knows_which_transitions_it_made_itself(
-    store: Store, clock: Callable[[], int]
-) -> None:
+def test_store_knows_which_transitions_it_made_itself(store: Store, story: Story) -> None:
     own = store.own_transitions
-    story = Story(store, clock)
     assert own.take() == [story.head.commit]
     story.write_step("writer", "not taken")
     assert own.take() == []

@@ -74,9 +74,8 @@ def test_kept_commit_is_listed_until_it_is_let_go(
 
 
 def test_threads_for_which_something_is_kept_are_listed(
-    store: Store, clock: Callable[[], int], git: Callable[..., str]
+    store: Store, story: Story, git: Callable[..., str]
 ) -> None:
-    story = Story(store, clock)
     assert list_preserved_threads(store) == []
     preserve_commit(store, THREAD, story.write_step("writer", "nobody saw this"))
     assert list_preserved_threads(store) == [THREAD]
@@ -179,9 +178,8 @@ def _with_blob(
 
 
 def test_other_blob_under_a_known_name_is_not_taken_for_the_known_one(
-    store: Store, clock: Callable[[], int]
+    store: Store, story: Story
 ) -> None:
-    story = Story(store, clock)
     get_workflow(story.snapshot, WORKFLOW.hash)
 
     forged = rewritten(story, _with_blob(store.objects, WORKFLOW.hash, encode_node(AGENT)[1]))
@@ -190,8 +188,7 @@ def test_other_blob_under_a_known_name_is_not_taken_for_the_known_one(
         get_workflow(forged, WORKFLOW.hash)
 
 
-def test_known_blob_under_another_name_is_damage(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
+def test_known_blob_under_another_name_is_damage(store: Store, story: Story) -> None:
     workflow = get_workflow(story.snapshot, WORKFLOW.hash)
     role = next(iter(workflow.roles.values()))
     get_role(story.snapshot, role)

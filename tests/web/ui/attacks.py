@@ -2,13 +2,12 @@
 
 from uwf_git.web.ui.application import CHAT, ROUTES, STREAM
 
-_OLD = "Bearer " + "A" * 43
 DATA = [*((route.method, route.path) for route in ROUTES), ("GET", STREAM), ("POST", CHAT)]
 """All that needs the token: a new route is in the table by being one."""
 
 ATTACKS = {
     "no token": ({"Authorization": ""}, 401),
-    "an old token": ({"Authorization": _OLD}, 401),
+    "an old token": ({"Authorization": "Bearer " + "A" * 43}, 401),
     "another scheme": ({"Authorization": "Basic dTpw"}, 401),
     "a cookie": ({"Authorization": "", "Cookie": "token=x"}, 401),
     "a foreign Host": ({"Host": "evil.example"}, 421),

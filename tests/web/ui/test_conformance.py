@@ -100,8 +100,7 @@ SCENARIOS: dict[str, dict[str, str]] = {
 
 
 def workflow(name: str, role: str, agents: str = "") -> str:
-    text = ROLE.format(role=role)
-    return PLAIN.format(name=name, role=role, text=text, agents=agents)
+    return PLAIN.format(name=name, role=role, text=ROLE.format(role=role), agents=agents)
 
 
 @pytest.fixture(scope="module")

@@ -136,8 +136,7 @@ moderator:
 
 
 def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: World) -> None:
-    world.put(ASKS)
-    thread = world.start("human", workflow="asks")
+    thread = world.begun(ASKS, "human")
     asked = ask("GET", f"/api/threads/{thread}/question")
     question, path = asked["question"], f"/api/threads/{thread}/answer"
     assert "<strong>good</strong>" in asked["html"]
@@ -199,8 +198,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
 
 
 def test_no_step_is_taken_back_that_no_driver_could_take_again(ask: Ask, world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "one"}, usage={"inputTokens": 5}))
+    thread = world.stepped(says({"text": "one"}, usage={"inputTokens": 5}))
     world.amend(thread, limits={"maxTokens": 1})
     before = world.tip(thread)
 
@@ -255,9 +253,7 @@ def test_agent_is_changed_to_all_of_a_trusted_one_alone(ask: Ask, world: World) 
 
 
 def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> None:
-    ended = world.begun()
-    world.step(ended, says({"text": "a text"}))
-    world.step(ended, says({"ok": True}))
+    ended = world.stepped(says({"text": "a text"}), says({"ok": True}))
     forked = ask("POST", f"/api/threads/{ended}/fork", {})["thread"]
     assert ask("GET", f"/api/threads/{forked}")["next"] == "$END"
 

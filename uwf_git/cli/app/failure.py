@@ -34,7 +34,8 @@ INTERNAL = 70
 INTERRUPTED = 130
 
 _PERMISSION = (
-    "see who may read and write it with `ls -ld`; another store is named with --repo or $UWF_REPO"
+    "see who may read and write it with `ls -ld`; another store is named with --repo or $UWF_REPO, "
+    "another place for what uwf keeps in your home with $XDG_STATE_HOME"
 )
 _OPEN_FILES = "raise the limit of open files: `ulimit -n 4096`"
 _SPACE = "free some space on the disk that is full (`df` shows it), then repeat the command"
@@ -46,7 +47,7 @@ _HINTS: Mapping[int, str] = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _OPEN_FILES),
 }
 
-# click appends hints to some messages; 8.1 and 8.5 spell them differently.
+# click appends hints to some messages; 8.2 and 8.5 spell them differently.
 _ADVICE = re.compile(r"\.?\s+\(?(?=Did you mean|Choose from|Possible options)")
 
 
@@ -65,7 +66,12 @@ def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failur
     if isinstance(error, MemoryError):
         hint = "end other programs, or raise the limit: `ulimit -v unlimited`"
         return Failure("out-of-memory", "there is not enough memory", Refused.exit_status, hint)
-    return _of_bug(error, environ)
+    message = f"internal error: {last_words(error)}"
+    log = write_crash_log(error, environ)
+    hint, facts = f"this is a bug; please report it with what is in {log}", {"log": log}
+    if log is None:
+        hint, facts = "please report this with the trace above", {"trace": trace_of(error)}
+    return Failure("internal", message, INTERNAL, hint, facts)
 
 
 def _of_click(error: click.ClickException) -> Failure:
@@ -105,16 +111,6 @@ def _of_system(error: OSError) -> Failure:
 
 def _path(name: object) -> str:
     return name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name)
-
-
-def _of_bug(error: BaseException, environ: Mapping[str, str]) -> Failure:
-
-    message = f"internal error: {last_words(error)}"
-    log = write_crash_log(error, environ)
-    hint, facts = f"this is a bug; please report it with what is in {log}", {"log": log}
-    if log is None:
-        hint, facts = "please report this with the trace above", {"trace": trace_of(error)}
-    return Failure("internal", message, INTERNAL, hint, facts)
 
 
 # Print a failure: lines for people, or one JSON object for programs.

@@ -27,8 +27,7 @@ def follow_up_noted(
     The boundary calls it at the end of each command; a drive also calls it after each step.
     """
     guess = warn_of_guess(store, environ)
-    others = (*warn_of_worktrees(store), *warn_of_files(store))
-    for warning in others if guess is None else (guess, *others):
+    for warning in filter(None, (guess, *warn_of_worktrees(store), *warn_of_files(store))):
         tell(f"warning: {warning}")
     problem = follow_up(store, environ)
     if problem is not None:
@@ -37,15 +36,13 @@ def follow_up_noted(
 
 # The line that ends a command which leaves a thread: what to type next.
 
-_UNKNOWN = Stop(None, Advice("", is_usual=True))
-
 
 def stop_after(session: Session, store: Store, result: "ThreadResult") -> Stop:
     """Return where *result* leaves a thread, with no advice if that cannot be read: it is done."""
     try:
         stop = find_stop(store, read_snapshot(store, result.commit), default=session.agent)
     except StoreDamaged:
-        return _UNKNOWN
+        return Stop(None, Advice("", is_usual=True))
     return with_short_id(session, store, result.thread, stop)
 
 

@@ -115,20 +115,17 @@ def shared_options() -> list[click.Option]:
             metavar="PATH",
             help="The store: a git directory.  [default: $UWF_REPO, else the nearest, else "
             "~/.uwf/store.git]",
-            callback=_change_session,
         ),
         _shared(
             "--format",
             type=click.Choice(FORMATS),
             help="The format of the result.  [default: $UWF_FORMAT; else text at a terminal, or "
             "as uwf.format says there; else, and for agents, json]",
-            callback=_change_session,
         ),
         _shared(
             "--utc",
             is_flag=True,
             help="Show times in UTC, as in JSON, and not as this machine has them.",
-            callback=_change_session,
         ),
         _shared(
             "--debug",
@@ -151,7 +148,7 @@ def shared_options() -> list[click.Option]:
 
 def _shared(*names: str, **how: Any) -> click.Option:
     name = f"shared_{names[-1].removeprefix('--')}"
-    return click.Option([*names, name], expose_value=False, **how)
+    return click.Option([*names, name], expose_value=False, **{"callback": _change_session, **how})
 
 
 def is_shared(param: click.Parameter) -> bool:
@@ -222,10 +219,9 @@ def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
     del param  # click passes it to every callback
-    if not value or ctx.resilient_parsing:
-        return
-    write_stdout(f"{ctx.command_path} {installed_version()}\n")
-    ctx.exit()
+    if value and not ctx.resilient_parsing:
+        write_stdout(f"{ctx.command_path} {installed_version()}\n")
+        ctx.exit()
 
 
 def _print_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)

@@ -29,8 +29,6 @@ else:
 # The name of a parameter says what it takes, so no verb has to. click calls this while a person
 # types; the boundary drops every failure.
 
-_LONGEST_MEANING = 72
-
 _ENDED = frozenset({"completed", "killed"})
 
 # Which threads a verb can do something with; the others take the active ones.
@@ -48,7 +46,7 @@ _LOOKING = {
 
 def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
     """Return the names with a short line each: it may be an agent's, and goes to a terminal."""
-    most = _LONGEST_MEANING
+    most = 72
     found = ((each.word, each.meaning[: 4 * most]) for each in candidates)
     return [CompletionItem(word, help=cut(one_line(meaning), most)) for word, meaning in found]
 

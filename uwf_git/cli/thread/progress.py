@@ -139,7 +139,6 @@ _ASKS_HERE = "uwf-human"
 
 _FIRST_SIGN_S = 30.0
 _LONGEST_SILENCE_S = 600.0
-_LONGEST_SIGN = 200
 
 
 class Progress:
@@ -219,7 +218,7 @@ class Progress:
             if seconds is not None:
                 said = _after_colon(log.find())
                 line = f"{turn.role}, {tell_elapsed(seconds)}, attempt {turn.attempt}{said}"
-                self.tell(shorten(visible_line(self.about(turn.thread, line)), _LONGEST_SIGN))
+                self.tell(shorten(visible_line(self.about(turn.thread, line)), 200))
 
         lines = self._steps
         if not self._is_live or lines is None:

@@ -351,10 +351,6 @@ def run_command(
     drive_and_tell(session, store, Driving(thread, how, agents, workdir, max_steps))
 
 
-# If threads end differently, the first in this list decides the exit status.
-_STATUSES = (("failed", 3), ("killed", 1), ("stuck", 1))
-
-
 @verb(
     "uwf thread wait 01J7K9M2",
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
@@ -396,7 +392,8 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
     # A branch that was killed was given up: its thread goes on.
     ends: set[str] = {"failed" if "failed" in row.branches else row.status for row in rows}
     ends |= {"stuck" for row in rows if any(map(is_stuck, row.held))}
-    for status, exit_status in _STATUSES:
+    # If threads end differently, the first of these decides the exit status.
+    for status, exit_status in (("failed", 3), ("killed", 1), ("stuck", 1)):
         if status in ends:
             raise click.exceptions.Exit(exit_status)
 

@@ -109,10 +109,8 @@ def patch_command(
     afterwards.
     """
     patch = _read(json, file)
-    store = session.open_store()
-    emit_steered(
-        session, store, patch_thread(store, caller_of(session), thread, patch, reason=message)
-    )
+    store, caller = session.open_store(), caller_of(session)
+    emit_steered(session, store, patch_thread(store, caller, thread, patch, reason=message))
 
 
 def _read(text: str | None, file: Input | None) -> Any:

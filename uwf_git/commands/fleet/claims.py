@@ -22,6 +22,7 @@ from uwf_git.commands.remote.push import open_connection
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
+from uwf_git.store.locks import parse_object
 from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.remotes.incoming import (
     FetchRequest,
@@ -54,10 +55,9 @@ class Claim(NamedTuple):
 
 def _read_said(objects: ObjectStore, oid: Oid) -> dict[str, str]:
     # Anybody who may push may have written it.
-    with suppress(UwfError, KeyError, ValueError, RecursionError):
-        said = json.loads(read_blob(objects, oid))
-        fields = said.items() if isinstance(said, dict) else ()
-        return {key: text for key, text in fields if isinstance(text, str)}
+    with suppress(UwfError, KeyError):
+        said = parse_object(read_blob(objects, oid))
+        return {key: text for key, text in said.items() if isinstance(text, str)}
     return {}
 
 
@@ -133,18 +133,13 @@ class Watch:
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_s = ttl_s
-        self._seen: dict[ThreadId, tuple[Oid, float]] = {}
+        self._seen: dict[tuple[ThreadId, Oid], float] = {}
 
     def find_dead(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, Oid]:
         """Return the present *claims* that have not moved for the time to live."""
         now = time.monotonic()
-        before, self._seen = self._seen, {}
-        for thread, oid in claims.items():
-            seen = before.get(thread)
-            self._seen[thread] = seen if seen is not None and seen[0] == oid else (oid, now)
-        return {
-            thread: oid for thread, (oid, since) in self._seen.items() if now - since >= self._ttl_s
-        }
+        self._seen = {each: self._seen.get(each, now) for each in claims.items()}
+        return dict(each for each, since in self._seen.items() if now - since >= self._ttl_s)
 
 
 OnLook = Callable[[Mapping[str, Oid]], None]

@@ -267,14 +267,8 @@ def drive_hub(
 def _read_heads(store: Store) -> list[Head]:
     """Read the heads of all threads, without a look at each."""
     shared = read_shared(store)
-    return [
-        *(Head(ThreadId(name), oid, archived=True) for name, oid in shared.archive.items()),
-        *(
-            Head(ThreadId(name), oid, archived=False)
-            for name, oid in shared.threads.items()
-            if name not in shared.archive
-        ),
-    ]
+    tips = {**shared.threads, **shared.archive}
+    return [Head(ThreadId(name), oid, name in shared.archive) for name, oid in tips.items()]
 
 
 def _thread_of(ref: str) -> ThreadId:

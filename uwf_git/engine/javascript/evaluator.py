@@ -20,9 +20,6 @@ _INDEX_DIGITS = 10
 # Of a result. What is deeper can be read, member by member.
 _LEVELS = 200
 
-EXACT = 2**53
-"""Up to here a double is a whole number and its neighbours are too."""
-
 
 class Reader:
     """Reads the data of one evaluation, within its budget."""
@@ -88,13 +85,10 @@ class Reader:
 
     def keys(self, target: Any) -> list[str]:
         """Return `Object.keys(target)` of an array or object, as data."""
-        if values.is_array(target):
-            self.budget.visit(len(target))
-            return [str(index) for index in range(len(target))]
-        if isinstance(target, Mapping):
-            self.budget.visit(len(target))
-            return in_order(target)
-        raise Unanswerable(f"Object.keys({values.described(target)}): it is no object")
+        if not values.is_object(target):
+            raise Unanswerable(f"Object.keys({values.described(target)}): it is no object")
+        self.budget.visit(len(target))
+        return in_order(target) if isinstance(target, Mapping) else [*map(str, range(len(target)))]
 
     def exported(self, value: Any, level: int = 0) -> Any:
         """Return a copy of *value* as JSON data (UNDEFINED stays), with numbers as doubles."""
@@ -111,7 +105,7 @@ class Reader:
             return [self.exported(each, level + 1) for each in value]
         value = self.value(value)
         if isinstance(value, float):
-            is_whole = abs(value) <= EXACT and value.is_integer()
+            is_whole = abs(value) <= values.EXACT and value.is_integer()
             # An int has no -0.
             return int(value) if is_whole and (value or math.copysign(1, value) > 0) else value
         if isinstance(value, Mapping):
@@ -129,10 +123,7 @@ def check_level(level: int) -> None:
 
 def in_order(names: Mapping[str, Any]) -> list[str]:
     """Return the keys as JavaScript orders them: indexes first, upwards."""
-    indexes = [name for name in names if _is_index(name)]
-    if not indexes:
-        return list(names)
-    return sorted(indexes, key=int) + [name for name in names if not _is_index(name)]
+    return sorted(names, key=lambda name: int(name) if _is_index(name) else _ARRAY_INDEXES)
 
 
 def _inherited(name: str, names: frozenset[str]) -> Any:
@@ -142,9 +133,8 @@ def _inherited(name: str, names: frozenset[str]) -> Any:
 
 
 def _is_index(name: str) -> bool:
-    if not name or len(name) > _INDEX_DIGITS or not (name.isascii() and name.isdigit()):
-        return False
-    return (name[0] != "0" or name == "0") and int(name) < _ARRAY_INDEXES
+    is_number = len(name) <= _INDEX_DIGITS and name.isascii() and name.isdigit()
+    return is_number and str(int(name)) == name and int(name) < _ARRAY_INDEXES
 
 
 # The operators that take values, not expressions.
@@ -183,12 +173,11 @@ def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
         raise Unanswerable(
             f"{values.described(left)} {name} {values.described(right)}: name a member"
         )
-    are_texts = isinstance(left, str) and isinstance(right, str)
     if name in _ORDER:
         _count(budget, left, right)
-        if are_texts:
-            return _ORDER[name](left, right)
-        return _ORDER[name](values.to_number(left), values.to_number(right))
+        if not (isinstance(left, str) and isinstance(right, str)):
+            left, right = values.to_number(left), values.to_number(right)
+        return _ORDER[name](left, right)
     if name == "+" and (isinstance(left, str) or isinstance(right, str)):
         left, right = values.to_text(left), values.to_text(right)
         budget.make(len(left) + len(right))
@@ -533,9 +522,9 @@ def fill_template(
     """
     budget = budget or Budget()
     if len(template.parts) == 1 and isinstance(template.parts[0], parser.Expression):
-        return _told(template.parts[0], names, budget, _plain)
+        return _told(template.parts[0], _plain, evaluate(template.parts[0], names, budget))
     texts = [
-        part if isinstance(part, str) else _told(part, names, budget, _text)
+        part if isinstance(part, str) else _told(part, _text, evaluate(part, names, budget), budget)
         for part in template.parts
     ]
     if sum(map(len, texts)) > values.TEXT_UNITS:
@@ -544,26 +533,20 @@ def fill_template(
     return "".join(texts)
 
 
-def _told(
-    part: parser.Expression,
-    names: Mapping[str, Any],
-    budget: Budget,
-    form: Callable[[Any, Budget], Any],
-) -> Any:
-    value = evaluate(part, names, budget)
+def _told(part: parser.Expression, form: Callable[..., Any], *operands: Any) -> Any:
     try:
-        return form(value, budget)
+        return form(*operands)
     except Unanswerable as problem:
         raise ExpressionFailed(part.source, str(problem), part.root.position) from None
 
 
-def _plain(value: Any, budget: Budget) -> Any:
+def _plain(value: Any) -> Any:
     """Return *value* if it is JSON; -0 is 0 there."""
     match value:
         case list():
-            return [_plain(each, budget) for each in value]
+            return [*map(_plain, value)]
         case dict():
-            return {_plain(key, budget): _plain(each, budget) for key, each in value.items()}
+            return {_plain(key): _plain(each) for key, each in value.items()}
         case str():
             if values.has_surrogate(value):
                 raise Unanswerable("it has half of a character (a lone surrogate)")
@@ -578,7 +561,7 @@ def _plain(value: Any, budget: Budget) -> Any:
 def _text(value: Any, budget: Budget) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return values.number_text(float(value))
-    value = _plain(value, budget)
+    value = _plain(value)
     if isinstance(value, str):
         return value
     pieces: list[str] = []

@@ -280,8 +280,11 @@ def to_double(number: float) -> float:
 
 # Numbers as JavaScript's doubles: to text, from text, and the two operators that Python bars.
 
+EXACT = 2**53
+"""Up to here a double is a whole number and its neighbours are too."""
+
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
+BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 
 # Number::toString writes digits from 1e-6 up to 1e21, with an exponent outside of that.
@@ -323,7 +326,7 @@ def text_number(text: str) -> float:
         return 0.0
     if _DECIMAL.fullmatch(text):
         return float(text)
-    if _BASED.fullmatch(text):
+    if BASED.fullmatch(text):
         return to_double(int(text, 0))
     return _INFINITE.get(text, math.nan)
 

@@ -218,13 +218,12 @@ class Piece(NamedTuple):
     badges: tuple[tuple[Box, Text], ...] = ()
 
     def moved(self, x: int, y: int) -> "Piece":
-        lines = []
-        for line in self.lines:
-            parts = tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
-            lines.append(line._replace(parts=parts))
+        def shift(part: tuple[Point, ...]) -> tuple[Point, ...]:
+            return tuple((px + x, py + y) for px, py in part)
+
         return self._replace(
             boxes=tuple(_moved(box, x, y) for box in self.boxes),
-            lines=tuple(lines),
+            lines=tuple(line._replace(parts=tuple(map(shift, line.parts))) for line in self.lines),
             texts=tuple(_moved(text, x, y) for text in self.texts),
             badges=tuple((_moved(box, x, y), _moved(text, x, y)) for box, text in self.badges),
         )

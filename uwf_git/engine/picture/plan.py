@@ -387,12 +387,12 @@ def mark_roles(progress: Progress) -> dict[str, Mark]:
         for role, number in progress.visits.items()
         if number
     }
+    is_known = progress.turn is not None or progress.status == "ready"
+    here = progress.turn if is_known else progress.last
     if progress.status == "completed":
         marks[END] = Mark("done", "✓ completed", "the thread is completed")
-    elif progress.turn is not None:
-        marks[progress.turn] = _mark_here(progress, marks.get(progress.turn))
-    elif progress.status != "ready":
-        marks[progress.last] = _mark_here(progress, marks.get(progress.last))
+    elif here is not None:
+        marks[here] = _mark_here(progress, marks.get(here))
     return marks
 
 
@@ -450,12 +450,11 @@ def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -
 
 def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:
     marks = {}
-    for count, part in enumerate(position.parts[:-1], 1):
-        if part.turn is not None:
-            place = Position(position.parts[:count]).place
-            word = "item" if flow.nodes[place].kind == "map" else "pass"
-            told = f"{word} {part.turn + (word == 'item')}"
-            marks[place] = Mark("now", f"▶ {told}", f"the thread is in {told}")
+    for around in position.on_the_way[:-1]:
+        if around.turn is not None:
+            word = "item" if flow.nodes[around.place].kind == "map" else "pass"
+            told = f"{word} {around.turn + (word == 'item')}"
+            marks[around.place] = Mark("now", f"▶ {told}", f"the thread is in {told}")
     return marks
 
 

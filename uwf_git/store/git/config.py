@@ -80,10 +80,9 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
         text = _cut(text, lambda item: item.kind == "setting" and item.name == wanted)
     section, _dot, key = name.rpartition(".")
     end = _end_of_section(text, normal_name(name).rpartition(".")[0])
+    header = ""
     if end is None:
         header, end = _spell_header(section), len(text)
-    else:
-        header = ""
     before, after = text[:end], text[end:]
     if before and not before.endswith("\n"):
         before += "\n"

@@ -85,7 +85,7 @@ _HINT = (
 )
 LONGEST_SUBJECT = 200
 
-_LAST_OF_FORMAT_1 = "90d8292"
+
 _TRAILER = re.compile(r"(Uwf-[A-Z][A-Za-z-]*): ([\x21-\x7e]+)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _SAFE = "/:@!$&'()*+,;=[]{}|^~<>?#\"\\`"
@@ -116,7 +116,7 @@ class OldFormat(BadMessage):
     def __init__(self, version: str) -> None:
         super().__init__(
             f"has format {version}, and this uwf reads format {FORMAT} alone: commit "
-            f"{_LAST_OF_FORMAT_1} of this project reads format 1",
+            "90d8292 of this project reads format 1",
             hint="nothing is lost, and all else in the store goes on; `git update-ref -d REF` "
             "removes what nobody needs",
             format=version,
@@ -294,11 +294,15 @@ def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID 
     return find_in_tree(get_tree(objects, commit.tree), name)
 
 
-def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
+def get_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID:
     oid = find_entry(objects, commit, name)
     if oid is None:
         raise damaged_commit(commit.oid, f"has no {name}")
-    return get_blob(objects, oid)
+    return oid
+
+
+def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
+    return get_blob(objects, get_entry(objects, commit, name))
 
 
 def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:

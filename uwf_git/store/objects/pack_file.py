@@ -311,7 +311,7 @@ def read_number(content: bytes | bytearray, at: int) -> tuple[int, int]:
 def find_pack_problem(path: str) -> str | None:
     """Return why git does not read the pack at *path*, also while it is being written; or None."""
     try:
-        index, content = _map(path.removesuffix(".pack") + ".idx"), _map(path)
+        index, content = map_file(path.removesuffix(".pack") + ".idx"), map_file(path)
         return _find_mismatch(index, content) if index[:8] == INDEX_HEAD else None
     except FileNotFoundError:
         return None
@@ -349,7 +349,7 @@ def _read_or_map(path: str) -> tuple[bytes | mmap, Stamp]:
         return file.read(), stamp
 
 
-def _map(path: str) -> mmap:
+def map_file(path: str) -> mmap:
     with open(path, "rb") as file:
         return mmap(file.fileno(), 0, access=ACCESS_READ)
 

@@ -20,13 +20,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dulwich.objects import ObjectID, ShaFile, hex_to_sha
 
 from uwf_git.errors import StoreFailed
 from uwf_git.store.durable import add_files, remove_file, sync_directories
-from uwf_git.store.locks import free_lock, hold_lock, take_lock
+from uwf_git.store.locks import free_lock, hold_lock, parse_object, take_lock
 from uwf_git.store.objects.pack_file import FAR, INDEX, INDEX_HEAD, OID_BYTES, PACK, ByteCache
 from uwf_git.surroundings import read_process_start
 
@@ -100,19 +100,11 @@ def is_kept(pack: str) -> bool:
 
 
 def _is_left(descriptor: int) -> bool:
-    content = _parse(os.pread(descriptor, _MOST_BYTES, 0))
+    content = parse_object(os.pread(descriptor, _MOST_BYTES, 0))
     if content.get("writer") != _WRITER:
         return False
     is_here = content.get("host") == os.uname().nodename
     return is_here or time.time() - os.fstat(descriptor).st_mtime > _OLD_S
-
-
-def _parse(text: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 @functools.lru_cache(maxsize=1)

@@ -16,6 +16,7 @@ from dulwich.pack import Pack as DulwichPack
 from dulwich.pack import UnpackedObject
 
 from uwf_git.model.names import Oid
+from uwf_git.store.durable import list_entries
 from uwf_git.store.objects.commit import (
     END_OF_TIME_S,
     CommitView,
@@ -265,12 +266,8 @@ def _check(
 
 
 def _list(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            # A pipe would never end.
-            return sorted(each.name for each in entries if each.is_file() or each.is_dir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    # A pipe would never end.
+    return sorted(each.name for each in list_entries(folder) if each.is_file() or each.is_dir())
 
 
 def find_loose_problem(path: str) -> str | None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from operator import attrgetter
 from threading import Lock
@@ -16,7 +16,6 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, STEP, find_reference
 from uwf_git.model.event_folds import Cause, Standing, Words, describe_event
 from uwf_git.model.event_rules import STEPS, apply_event
-from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash, Oid, ThreadId, is_node_hash, is_oid, is_thread_id
 from uwf_git.model.node import Node, NotCanonical, canonical
 from uwf_git.model.thread import (
@@ -30,9 +29,6 @@ from uwf_git.model.thread import (
     parse_present,
 )
 from uwf_git.model.workflow import (
-    Graph,
-    Role,
-    Workflow,
     freeze,
     parse_flow_node,
     parse_graph,
@@ -50,6 +46,7 @@ from uwf_git.store.nodes import (
     decode_node,
     find_blob,
     find_node,
+    get_node,
     identify_node,
     unite_nodes,
 )
@@ -63,7 +60,7 @@ from uwf_git.store.objects.commit import (
     damaged_commit,
     decode_json,
     encode_json,
-    find_entry,
+    get_entry,
     parse_trailers,
     read_commit,
     read_commit_file,
@@ -242,10 +239,7 @@ class Snapshot(NamedTuple):
         return Oid(self.record.turn or self.commit.oid)
 
     def get_entry(self, name: str) -> ObjectID:
-        oid = find_entry(self.objects, self.commit, name)
-        if oid is None:
-            raise damaged_commit(self.commit.oid, f"has no {name}")
-        return oid
+        return get_entry(self.objects, self.commit, name)
 
     @property
     def subject(self) -> str:
@@ -257,10 +251,7 @@ class Snapshot(NamedTuple):
         return body_of(self.commit.message)
 
     def get_node(self, name: NodeHash) -> Node:
-        node = find_node(self.objects, self.nodes, name)
-        if node is None:
-            raise MissingNode(name)
-        return node
+        return get_node(self.objects, self.nodes, name)
 
     def as_kept(self, node: Node) -> Node:
         """Return *node* with the order of keys that it is read with: its first blob is kept."""
@@ -385,26 +376,6 @@ _PARSED: ByteCache[tuple[ObjectID, NodeHash, object], Any] = ByteCache(
 )
 
 
-def get_workflow(snapshot: Snapshot, name: NodeHash) -> Workflow:
-    return _get(snapshot, name, parse_workflow)
-
-
-def get_role(snapshot: Snapshot, name: NodeHash) -> Role:
-    return _get(snapshot, name, parse_role)
-
-
-def get_graph(snapshot: Snapshot, name: NodeHash) -> Graph:
-    return _get(snapshot, name, parse_graph)
-
-
-def get_flow(snapshot: Snapshot, name: NodeHash) -> Flow:
-    return _get(snapshot, name, parse_flow_node)
-
-
-def get_schema(snapshot: Snapshot, name: NodeHash) -> Any:
-    return _get(snapshot, name, _PAYLOAD)
-
-
 def _get(snapshot: Snapshot, name: NodeHash, parse: Callable[[Node], Parsed]) -> Parsed:
     blob = find_blob(snapshot.objects, snapshot.nodes, name)
     if blob is None:
@@ -419,6 +390,13 @@ def _get(snapshot: Snapshot, name: NodeHash, parse: Callable[[Node], Parsed]) ->
     parsed = parse(node._replace(payload=freeze(node.payload)))
     _PARSED.put(key, parsed, len(content) * _IN_MEMORY)
     return parsed
+
+
+get_workflow = partial(_get, parse=parse_workflow)
+get_role = partial(_get, parse=parse_role)
+get_graph = partial(_get, parse=parse_graph)
+get_flow = partial(_get, parse=parse_flow_node)
+get_schema = partial(_get, parse=_PAYLOAD)
 
 
 # Walk the commits of a thread, newest first, along first parents.
