@@ -81,3 +81,12 @@ def test_only_what_is_listed_is_refused(differing: dict[str, tuple[str, Any]]) -
     refused = {name for name, told in differing.items() if told[0] == "error"}
     assert {name for name in refused if not name.startswith(tuple(REFUSED))} == set()
     assert {part for part in REFUSED if not any(name.startswith(part) for name in refused)} == set()
+
+
+@pytest.mark.parametrize("name", ["$sum", "$average"])
+def test_numbers_are_added_up_alike_by_every_python(name: str) -> None:
+    tenths = [0.1] * 10
+
+    total = _Program(f"{name}({tenths})").evaluate(None)
+
+    assert total == 0.9999999999999999 / (1 if name == "$sum" else 10)

@@ -1,4 +1,6 @@
 import math
+import operator
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -50,7 +52,7 @@ def test_limit_that_is_reached_is_reported(limits: dict[str, float], told: str) 
 
 
 def test_cost_that_only_floats_keep_below_its_limit_has_reached_it() -> None:
-    ten, used = limited(maxCost=1), sum([0.1] * 10)
+    ten, used = limited(maxCost=1), reduce(operator.add, [0.1] * 10)
     assert used < 1
 
     assert find_spent(ten._replace(usage={"costUsd": used})) is not None

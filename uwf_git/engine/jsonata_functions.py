@@ -2,11 +2,13 @@
 
 import json
 import math
+import operator
 import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -403,10 +405,22 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def add_up(numbers: Any) -> Any:
+    """Return ``$sum``, rounded after each addition; from Python 3.12 on `sum` rounds once."""
+    return None if numbers is None else reduce(operator.add, numbers, 0)
+
+
+def average(numbers: Any) -> Any:
+    """Return ``$average``."""
+    return add_up(numbers) / len(numbers) if numbers else None
+
+
 _SIGNATURES = {
     "string": (string, "<x-b?:s>"),
     "number": (number, "<(nsb)-:n>"),
     "count": (count, "<x:n>"),
+    "sum": (add_up, "<a<n>:n>"),
+    "average": (average, "<a<n>:n>"),
     "distinct": (distinct, "<x:x>"),
     "sort": (sort, "<af?:a>"),
     "replace": (replace, "<s-(sf)(sf)n?:s>"),
