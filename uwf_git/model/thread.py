@@ -43,7 +43,9 @@ def find_unfit(usage: Mapping[str, Any]) -> str | None:
 
 def drop_unfit(usage: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return *usage* as it is recorded: without amounts that are unfit, and what is null."""
-    return without_none({n: v for n, v in (usage or {}).items() if not find_unfit({n: v})})
+    return without_none(
+        {name: value for name, value in (usage or {}).items() if not find_unfit({name: value})}
+    )
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -126,10 +126,13 @@ def test_a_limit_of_steps_holds_where_each_machine_has_a_clone(
 
 def stop_below(pid: int, how: signal.Signals) -> None:
     """Send *how* to a process and all below it, the outermost first: nobody restarts another."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    below = [int(each) for of_thread in children for each in of_thread.read_text().split()]
+    below: list[str] = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        # A thread of it may have ended meanwhile.
+        with suppress(OSError):
+            below += children.read_text().split()
     os.kill(pid, how)
-    for each in below:
+    for each in map(int, below):
         stop_below(each, how)
 
 
