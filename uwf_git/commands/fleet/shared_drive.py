@@ -76,7 +76,6 @@ from uwf_git.surroundings import without_local_variables
 # with the files of the thread around it; what it does in a run of that thread is recorded for that
 # thread, too.
 
-
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 
 # A hub that is away may be back, and a lock of it free.

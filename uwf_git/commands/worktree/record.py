@@ -102,10 +102,8 @@ def place_of(store: Store, thread: ThreadId) -> str | None:
 
     Not below the store, which may be the user's repository, and whose local files may be deleted.
     """
-    if store.trust_file is None:
-        return None
-    folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")
-    return os.path.join(os.path.realpath(folder), thread)
+    folder = store.user_path("worktrees")
+    return None if folder is None else os.path.join(os.path.realpath(folder), thread)
 
 
 def describe_work(worktree: Worktree) -> str:
