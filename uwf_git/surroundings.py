@@ -1,7 +1,10 @@
-"""What is around a process: modules, the locale, git's variables, processes, project folders."""
+"""What is around a process: modules, the locale, git's variables, processes, folders, files."""
 
+import errno
 import os
+import stat
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
     import pathlib
 else:
     pathlib = Lazy("pathlib")  # 4 ms
+
+
+def read_clock_ms() -> int:
+    """Return the time in milliseconds since 1970; 0 before: no node or commit can be older."""
+    return max(0, time.time_ns() // 1_000_000)
 
 
 def speak_utf8() -> None:
@@ -208,3 +216,17 @@ def folders_around(path: str) -> Iterator[str]:
     while (parent := os.path.dirname(folder)) != folder:
         folder = parent
         yield folder
+
+
+# Files that others may have put there, or change while they are read.
+
+
+def open_regular(path: str, *, follows_links: bool = False, dir_fd: int | None = None) -> int:
+    """Open the file *path* for reading; a symbolic link only if *follows_links*."""
+    # O_NONBLOCK: a pipe without a writer must not block.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags, dir_fd=dir_fd)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return descriptor

@@ -176,6 +176,22 @@ def test_log_is_appended_to_and_private(program: Program, tmp_path: Path) -> Non
     assert Path(asked.log).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("put", [Path.touch, os.mkfifo])
+def test_log_of_another_user_is_begun_anew(
+    program: Program,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    put: Callable[[Path], None],
+) -> None:
+    asked = request(tmp_path, program("echo mine"))
+    Path(asked.log).parent.mkdir()
+    put(Path(asked.log))
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+
+    assert finished(asked)[1] == "mine\n"
+    assert Path(asked.log).stat().st_mode & 0o777 == 0o600
+
+
 def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
     program: Program, tmp_path: Path, lives: Lives, wait_for: WaitFor
 ) -> None:

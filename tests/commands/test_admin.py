@@ -1,4 +1,5 @@
 import os
+import shutil
 import stat
 import sys
 import time
@@ -22,6 +23,7 @@ from uwf_git.commands.admin import (
     set_setting,
     tidy,
 )
+from uwf_git.model.names import ThreadId
 from uwf_git.plan.settings import load_plan_settings
 from uwf_git.store.git.hook_files import SHIMS, find_unpinned
 from uwf_git.store.git.program import ProgramFailed
@@ -147,6 +149,35 @@ def test_setting_of_a_store_that_an_agent_has_used_is_known(tmp_path: Path) -> N
 
     assert init_store("store.git", str(tmp_path), environ).is_adopted
     assert list_changed_settings(open_store(store.path, environ=environ)) == []
+
+
+def test_a_new_store_knows_nothing_of_one_that_was_at_its_path(tmp_path: Path) -> None:
+    environ = os.environ | {"HOME": str(tmp_path)}
+    store = init_store("store.git", str(tmp_path), environ).store
+    set_setting(store, "uwf.onEvent", "tell")
+    watch_config(store)
+    shutil.rmtree(store.path)
+
+    made = init_store("store.git", str(tmp_path), environ)
+
+    assert made.created
+    assert list_changed_settings(made.store) == []
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_repository_that_git_shares_stays_open_to_the_group(
+    tmp_path: Path, git: Git, umask: int
+) -> None:
+    git("init", "--quiet", "--bare", "--shared", "store.git", cwd=tmp_path)
+    before = os.umask(umask)
+    try:
+        init_store("store.git", str(tmp_path), os.environ)
+    finally:
+        os.umask(before)
+
+    folders = [path for path in (tmp_path / "store.git" / "uwf").rglob("*") if path.is_dir()]
+    assert folders
+    assert [path for path in folders if path.stat().st_mode & 0o070 != 0o070] == []
 
 
 def test_killed_init_is_completed(tmp_path: Path) -> None:
@@ -318,8 +349,7 @@ def test_leftovers_of_killed_processes_are_removed_and_counted(world: World) -> 
     assert not stray.exists()
 
 
-def test_thousands_of_refs_are_packed_and_objects_are_left(world: World) -> None:
-    thread = world.begun()
+def test_thousands_of_refs_are_packed_and_objects_are_left(world: World, thread: ThreadId) -> None:
     commit = world.store.refs.find(f"refs/threads/{thread}")
     archive = Path(world.store.path, "refs", "archive")
     archive.mkdir()
@@ -354,8 +384,7 @@ def test_failure_in_the_background_is_logged(world: World) -> None:
     assert take_gc_log(world.store) == "git gc failed: fatal: no space fatal: no repack"
 
 
-def test_without_git_a_store_goes_on_and_says_so_once(world: World) -> None:
-    thread = world.begun()
+def test_without_git_a_store_goes_on_and_says_so_once(world: World, thread: ThreadId) -> None:
     due(world)
     environ = {**world.caller.environ, "PATH": ""}
     packs = count_files(world.store).packs

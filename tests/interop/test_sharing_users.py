@@ -10,13 +10,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from commands.at_work import RESULT, wait_for
 from commands.crowd import at_once
 from commands.sharing import Site, another, refs_of, share
-from commands.world import World
+from commands.world import DEMO, World
 from store.killing import in_child
 
+from uwf_git.agents.run_files import RunDirUnusable
 from uwf_git.commands.admin import gc_store, init_shared
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.runs import PlayedElsewhere
 from uwf_git.commands.caller import Caller
+from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import create_store, open_store
@@ -53,9 +58,17 @@ def play() -> str:
     at_once(4, lambda number: be((ANN, BOB)[number % 2], more))
     be(EVE, eve_is_told)
     be(BOB, partial(git, "fsck", "--strict", cwd=HUB))
-    check_rights()
     assert len(refs_of(HUB, "threads")) == 6
     assert list(refs_of(HUB, "archive")) == [f"archive/{thread}"]
+    at_once(2, lambda number: be(*((ANN, ann_works), (BOB, bob_kills))[number]))
+    thread = be(ANN, ann_loses_her_engine)
+    [printed] = HUB.glob("uwf/run/*/*/stdout")
+    before = printed.stat().st_mode
+    printed.chmod(0o600)
+    be(BOB, partial(bob_may_not_take, thread))
+    printed.chmod(before)
+    be(BOB, partial(bob_takes, thread))
+    check_rights()
     return "played"
 
 
@@ -186,6 +199,71 @@ def eve_is_told() -> None:
         with pytest.raises(RemoteFailed) as failed:
             act()
         assert "\n" not in failed.value.message
+
+
+# Both work in the hub itself.
+
+WORK = f"""echo $1 >{SHARED}/begun
+n=0; while [ ! -e {SHARED}/go ] && [ $n -lt 999 ]; do sleep 0.02; n=$((n + 1)); done
+{RESULT}"""
+
+
+def in_hub() -> World:
+    """Return the world of a user in the hub, where uwf has set the umask."""
+    os.umask(0o002)
+    mine = world()
+    mine.store = open_store(str(HUB), environ=os.environ)
+    return mine
+
+
+def begin_work(mine: World) -> ThreadId:
+    for name in ("begun", "go"):
+        (SHARED / name).unlink(missing_ok=True)
+    return mine.begun(DEMO, mine.program(WORK))
+
+
+def ann_works() -> None:
+    mine = in_hub()
+    thread = begin_work(mine)
+    assert mine.step(thread, agent_player(None)).depth == 1
+    mine.reopen()
+    assert mine.events(thread) == ["start", "step", "kill"]
+
+
+def bob_kills() -> None:
+    wait_for(SHARED / "begun")
+    thread = (SHARED / "begun").read_text().strip()
+    with pytest.raises(PlayedElsewhere, match="is killed after that step") as told:
+        in_hub().kill(thread)
+    assert "another user runs its agent" in str(told.value.hint)
+    assert "if its engine dies, the next step ends the thread" in str(told.value.hint)
+    (SHARED / "go").touch()
+
+
+def ann_loses_her_engine() -> str:
+    mine = in_hub()
+    thread = begin_work(mine)
+    engine = mine.process("thread", "step", thread)
+    wait_for(SHARED / "begun", engine)
+    engine.kill()
+    engine.communicate()
+    return thread
+
+
+def bob_may_not_take(thread: str) -> None:
+    heard: list[bytes] = []
+    his = in_hub()
+    with pytest.raises(RunDirUnusable, match="Permission denied"):
+        his.step(thread, agent_player(heard.append))
+    with pytest.raises(Conflict) as told:
+        his.kill(thread)
+    assert heard == []
+    assert "of its user waits for it" in str(told.value.hint)
+
+
+def bob_takes(thread: str) -> None:
+    (SHARED / "go").touch()
+    assert in_hub().step(thread, agent_player(None)).depth == 1
 
 
 def check_rights() -> None:

@@ -112,14 +112,6 @@ def test_ref_that_cannot_be_opened_hides_nothing(tmp_path: Path) -> None:
     assert NodeLookup(store).get(name).payload == "hello"
 
 
-def test_references_of_a_node_whose_type_is_missing_are_the_type_alone() -> None:
-    store = fresh_store()
-    name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
-    lookup = NodeLookup(store)
-
-    assert lookup.list_references(lookup.get(name)) == [NOWHERE]
-
-
 # The tests below compare lookups by the index with lookups that search all refs.
 
 

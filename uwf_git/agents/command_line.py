@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.node import NotCanonical, canonical
+from uwf_git.model.text import quote_path
 from uwf_git.model.yaml_render import read_plain
 
 # Agent commands, what an agent's process is given and what it left.
@@ -114,9 +115,7 @@ def _check_executable(program: str, file: str) -> None:
     if not Path(file).exists():
         raise ProgramMissing(program, "does not exist", hint=_missing_hint(program, file))
     if not os.access(file, os.X_OK):
-        raise ProgramMissing(
-            program, "may not be executed", hint=f"chmod +x {shlex.quote(program)}"
-        )
+        raise ProgramMissing(program, "may not be executed", hint=f"chmod +x {quote_path(program)}")
 
 
 def _missing_hint(program: str, file: str = "") -> str:
@@ -128,7 +127,7 @@ def _missing_hint(program: str, file: str = "") -> str:
     if "/" in program:
         return f"there is no file {file}: a path is looked for in the work directory"
     return (
-        f"check with `command -v {shlex.quote(program)}` where uwf runs: "
+        f"check with `command -v {quote_path(program)}` where uwf runs: "
         "a login shell and a service often have different PATHs"
     )
 
@@ -147,7 +146,7 @@ def _check_interpreter(program: str, file: str) -> None:
         raise ProgramMissing(
             program,
             f"is a script for {interpreter!r}, which does not exist",
-            hint=f"check with `head -1 {shlex.quote(file)}`; install it, or end the lines with \\n",
+            hint=f"check with `head -1 {quote_path(file)}`; install it, or end the lines with \\n",
         )
 
 
@@ -227,6 +226,9 @@ class AgentRequest(NamedTuple):
     grace_s: float = DEFAULT_GRACE_S
     """Time between SIGTERM and SIGKILL."""
 
+    output_mode: int = 0o600
+    """Who may read what it prints: a group that shares the store takes it up after a kill."""
+
     is_all_log: bool = False
     """What it prints on stdout goes into the log too, in order; no answer is expected."""
 
@@ -269,7 +271,7 @@ class BadJson(AgentFailed):
 def parse_strict_json(text: str) -> Any:
     """Return *text*, a JSON value that a node can hold, in canonical form, or raise BadJson."""
     value, end = parse_strict_json_at(text, 0)
-    rest = text[end:].lstrip()
+    rest = text[end:].lstrip(" \t\r\n")
     if rest:
         line = text.count("\n", 0, len(text) - len(rest)) + 1
         raise BadJson(f"there is more text after the value on line {line}")

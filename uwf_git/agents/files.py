@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 import struct
 import sys
 import unicodedata
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import OnOutput
 from uwf_git.errors import AgentFailed
 from uwf_git.model.names import check_path_below
+from uwf_git.surroundings import open_regular
 
 with suppress(ImportError):
     # Windows has none, and reads files by this module.
@@ -105,13 +105,13 @@ def forward(heard: Heard, *, at_most: int | None = None, limit: int | None = Non
     return is_new
 
 
-def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
+def create_output(path: str, *, reserved_bytes: int = 0, mode: int = 0o600) -> OutputFile:
     """Create the empty file *path* in place of an older file; see `reserve` for the bytes."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-    output = OutputFile(os.open(path, flags, 0o600))
+    output = OutputFile(os.open(path, flags, mode))
     try:
         if reserved_bytes:
             reserve(output.descriptor, reserved_bytes)
@@ -158,14 +158,7 @@ def read_left_file(path: str, *, most_bytes: int, follows_links: bool = False) -
 def open_left_file(
     path: str, *, follows_links: bool = False, dir_fd: int | None = None
 ) -> OutputFile:
-    """Open the file *path* for reading; a symbolic link only if *follows_links*."""
-    # O_NONBLOCK: a pipe without a writer must not block.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
-    file = OutputFile(os.open(path, flags, dir_fd=dir_fd))
-    if not stat.S_ISREG(os.fstat(file.descriptor).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
-    return file
+    return OutputFile(open_regular(path, follows_links=follows_links, dir_fd=dir_fd))
 
 
 # Files below a directory: no path or link leads out of the directory, also no link made meanwhile.

@@ -287,9 +287,11 @@ _LET_GO: list[int] = []
 
 
 class Detached:
-    def __init__(self, child: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", begun: int) -> None:
         self._child = child
         self.pid = child.pid
+        self.begun = begun
+        """Where in the log its output begins."""
 
     def find_status(self) -> int | None:
         """Return its exit status (negative: the signal that ended it); None while it runs."""
@@ -318,7 +320,12 @@ def spawn_detached(request: DetachRequest) -> Detached:
         os.makedirs(os.path.dirname(request.log), exist_ok=True)
         # Readable by this user only: agents may print confidential work.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        with suppress(FileNotFoundError):
+            # Another user's: of an earlier run, or put there to be read.
+            if os.lstat(request.log).st_uid != os.geteuid():
+                os.unlink(request.log)
         log = os.open(request.log, flags, 0o600)
+        begun = os.fstat(log).st_size
     except OSError as error:
         raise _not_detached(request.log, error.strerror or str(error)) from error
     try:
@@ -331,7 +338,7 @@ def spawn_detached(request: DetachRequest) -> Detached:
             stderr=log,
             start_new_session=True,
         )
-        return Detached(child)
+        return Detached(child, begun)
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise _not_detached(request.argv[0], problem) from error

@@ -113,7 +113,7 @@ def run_agent(request: AgentRequest, listener: Listener) -> AgentRun:
     AgentInterrupted, which carries the run.
     """
     _check_workdir(request.workdir)
-    with closing(create_run_outputs(request.run_dir)) as outputs:
+    with closing(create_run_outputs(request.run_dir, mode=request.output_mode)) as outputs:
         # A clock before 1970 counts as 1970: no node and no commit can have an earlier time. It may
         # be set meanwhile, so another one measures the duration.
         started_ms, begun_s = max(0, time.time_ns() // 1_000_000), time.monotonic()

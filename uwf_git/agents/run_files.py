@@ -94,6 +94,12 @@ def read_run_result(
     )
 
 
+def may_be_read(run_dir: str) -> bool:
+    """Check that what the agent prints is no other user's alone."""
+    path = os.path.join(run_dir, STDOUT)
+    return os.access(path, os.R_OK) or not os.path.exists(path)
+
+
 def find_run_start_ms(run_dir: str, *, file: str = PID) -> int | None:
     """Return when the agent began, in milliseconds since 1970; None if it has not.
 
@@ -122,7 +128,7 @@ def read_run_group(run_dir: str) -> int | None:
     return group if group > 1 else None
 
 
-def create_run_outputs(run_dir: str) -> Outputs:
+def create_run_outputs(run_dir: str, *, mode: int = 0o600) -> Outputs:
     """Create *run_dir* with empty outputs, replacing a dead engine's, with room for an answer."""
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):
@@ -138,7 +144,7 @@ def create_run_outputs(run_dir: str) -> Outputs:
             place.mkdir(parents=True, exist_ok=True)
             for name, length in _RESERVED_BYTES.items():
                 path = str(place / name)
-                files[name] = create_output(path, reserved_bytes=length)
+                files[name] = create_output(path, reserved_bytes=length, mode=mode)
                 on_failure.callback(os.unlink, path)
                 on_failure.callback(files[name].close)
         except OSError as error:

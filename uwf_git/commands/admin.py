@@ -135,7 +135,7 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
         store = open_store(git_dir, environ=environ)
     is_new = not store.config.get_flag("uwf.store", default=False)
     if is_new:
-        with own_change(store):
+        with shared_umask(store.config, own_file=store.trust_file), own_change(store):
             set_config(os.path.join(store.path, "config"), "uwf.store", "true")
     return Initialized(store, created=git_dir is None, is_adopted=git_dir is not None and is_new)
 

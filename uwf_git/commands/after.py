@@ -3,13 +3,12 @@
 And warn, once in a store, of a committer that git guessed.
 """
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from uwf_git.commands.worktree.record import take_those_that_stay
-from uwf_git.store.durable import read_if_there
+from uwf_git.store.durable import read_local, replace_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, take_notes
 from uwf_git.surroundings import Lazy
@@ -82,10 +81,9 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
         committer = program.find_committer(store.config, environ)
         line = committer.identity + b"\n"
         path = store.local_path(_WARNED)
-        if committer.is_guess and line not in read_if_there(path).splitlines(keepends=True):
-            os.makedirs(store.local_path(), exist_ok=True)
-            with open(path, "ab") as file:
-                file.write(line)
+        told = read_local(path) or b""
+        if committer.is_guess and line not in told.splitlines(keepends=True):
+            replace_file(path, told + line, durable=False)
             return (
                 f"git has no address of yours, so commits are by {line.decode().strip()}; set it: "
                 "`git config --global user.email ADDRESS`, and user.name"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agents.group import Detached, DetachRequest, spawn_detached
+from uwf_git.agents.group import Detached, DetachRequest, check_cancelled, spawn_detached
 from uwf_git.commands.agent_run.runs import is_any_at_work, refuse_inside
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import Family
@@ -96,7 +96,6 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     _check_ready(store, snapshot, now_ms=caller.now_ms(), wait=request.wait)
     check_roles(snapshot, request.until, request.agents)
     log = log_path(store, head.thread)
-    begun = os.path.getsize(log) if os.path.exists(log) else 0
     environment = {**caller.environ, "UWF_REPO": store.path}
     child = spawn_detached(DetachRequest(request.argv(head.thread), environment, caller.cwd, log))
     debug("82SB2HA3", "driver started", thread=head.thread, driver=child.pid, log=log)
@@ -105,7 +104,7 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     finally:
         child.let_go()
     if status is not None and status not in _HAS_DRIVEN:
-        raise _driver_ended(head.thread, status, log, begun=begun)
+        raise _driver_ended(head.thread, status, log, begun=child.begun)
     return Driver(snapshot.record.workflow, head.thread, child.pid, log)
 
 
@@ -263,6 +262,7 @@ def wait_for_threads(
             if left_s <= 0:
                 raise StillAtWork(threads, request.timeout_s)
         request.sleep(min(tick_s, left_s))
+        check_cancelled()
         tick_s = min(_LONGEST_PAUSE_S, tick_s * _GROWTH)
 
 

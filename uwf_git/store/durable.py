@@ -9,12 +9,17 @@ the others along.
 Source: fsync(2), rename(2), posix_fadvise(2); git's own fsync of loose objects and refs.
 """
 
+import errno
 import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Generic, NamedTuple, TypeVar
+
+from uwf_git.errors import StoreFailed
+from uwf_git.model.text import quote_path
+from uwf_git.surroundings import open_regular
 
 # Windows has none.
 with suppress(ImportError):
@@ -114,6 +119,41 @@ def read_if_there(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+# Files of the store's own, below `<git dir>/uwf/` and beside it. Where several users share a store,
+# another may have put a link there, to what only this one may read or remove: none is followed.
+
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+def join_below(top: str, *parts: str) -> str:
+    """Return a path below *top*; StoreFailed if it leads through a link to a folder."""
+    path = top
+    for part in parts:
+        path = os.path.join(path, part)
+        if os.path.islink(path) and os.path.isdir(path):
+            shown = quote_path(path)
+            raise StoreFailed(
+                f"{path} is a link to another folder, which uwf does not enter",
+                code="linked-folder",
+                hint=f"see whose it is with `ls -l {shown}`: if not yours, remove it: `rm {shown}`"
+                "; if you moved the folder to another disk, mount it there (`mount --bind`)",
+                path=path,
+            )
+    return path
+
+
+def read_local(path: str) -> bytes | None:
+    """Return the content of the file *path*; None for none, a link, and no regular file."""
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.EINVAL, errno.ENXIO}:
+            return None
+        raise
+    with open(descriptor, "rb") as file:
+        return file.read(_MOST_BYTES)
 
 
 def list_names(folder: str) -> list[str]:

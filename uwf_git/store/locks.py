@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreFailed
 from uwf_git.model.text import render_time
-from uwf_git.store.durable import add_files, list_names, make_folder, remove_file
+from uwf_git.store.durable import add_files, list_names, make_folder, read_local, remove_file
 from uwf_git.surroundings import read_process_start
 
 # Hold a lock file with flock(2): the kernel frees it when the process dies.
@@ -263,8 +263,7 @@ def read_content(path: str) -> dict[str, Any]:
     with suppress(OSError):
         # Most locks are free: such a file is missing or empty, and need not be opened.
         if os.stat(path).st_size:
-            with open(path, "rb") as file:
-                return parse_object(file.read(_MOST_BYTES))
+            return parse_object((read_local(path) or b"")[:_MOST_BYTES])
     return {}
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.names import Oid, is_oid
-from uwf_git.store.durable import list_names, read_if_there, remove_file, replace_file
+from uwf_git.store.durable import list_names, read_if_there, read_local, remove_file, replace_file
 from uwf_git.store.git.config import SCALES, GitConfig, find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.locks import Holder, describe_holder, hold_file, is_held, this_process
@@ -309,7 +309,7 @@ def write_gc_log(store: Store, why: str) -> None:
 
 def take_gc_log(store: Store) -> str | None:
     """Remove and return the recorded failure; None if there is no record."""
-    why = read_if_there(_path(store))[:_MOST_BYTES].decode(errors="replace").strip()
+    why = (read_local(_path(store)) or b"")[:_MOST_BYTES].decode(errors="replace").strip()
     remove_file(_path(store))
     return why or None
 

@@ -3,7 +3,6 @@
 import mmap
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from itertools import pairwise
@@ -13,6 +12,7 @@ from dulwich.refs import Ref, check_ref_format
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import _OID, Oid
+from uwf_git.model.text import quote_path
 from uwf_git.store.durable import (
     FileMemory,
     list_entries,
@@ -550,7 +550,7 @@ def check_head(git_dir: str) -> Iterator[BadRefFile]:
     if _OID.fullmatch(content.rstrip()):
         return
     problem = f"names no branch and no commit: {content[:60]!r}"
-    path = shlex.quote(os.path.join(git_dir, "HEAD"))
+    path = quote_path(os.path.join(git_dir, "HEAD"))
     hint = f"make it name the branch that it named: echo 'ref: refs/heads/main' > {path}"
     yield BadRefFile("HEAD", problem, hint)
 

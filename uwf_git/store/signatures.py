@@ -14,6 +14,7 @@ from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import Refused
+from uwf_git.model.text import quote_path
 from uwf_git.store.git.config import find_program
 from uwf_git.store.git.program import ProgramTooSlow, Ran, run_program
 from uwf_git.store.store import Store
@@ -107,7 +108,7 @@ class _Signer(NamedTuple):
 
 def git_config(store: Store) -> str:
     """Return the beginning of the command that changes a setting of *store*."""
-    return f"git -C {shlex.quote(store.path)} config"
+    return f"git -C {quote_path(store.path)} config"
 
 
 def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) -> Sign:
@@ -195,7 +196,7 @@ def _sign_with_ssh(signer: _Signer, payload: bytes) -> bytes:
     key = signer.key or _ask_for_key(signer)
     literal = _literal_key(key)
     if literal is None:
-        unlock = f"unlock the key with `ssh-add {shlex.quote(key.removesuffix('.pub'))}`"
+        unlock = f"unlock the key with `ssh-add {quote_path(key.removesuffix('.pub'))}`"
         return _signature_of(signer, _run_ssh(signer, payload, ["-f", key]), unlock=unlock)
     with tempfile.NamedTemporaryFile(prefix="uwf-key-") as file:
         file.write(literal.encode(errors="surrogateescape") + b"\n")

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
@@ -21,9 +20,11 @@ from uwf_git.model.text import quote_path
 from uwf_git.store.durable import (
     FileMemory,
     find_user_file,
+    join_below,
     list_names,
     make_folder,
     read_if_there,
+    remove_file,
     replace_file,
     sync_directories,
 )
@@ -83,7 +84,7 @@ class NotAStore(Refused):
         )
         if os.path.isdir(os.path.join(path, "objects")):
             self.message += ": its HEAD is missing"
-            head = shlex.quote(os.path.join(path, "HEAD"))
+            head = quote_path(os.path.join(path, "HEAD"))
             self.hint = f"make it name a branch: echo 'ref: refs/heads/main' > {head}"
 
 
@@ -121,8 +122,8 @@ class Store(NamedTuple):
         return any(name.startswith("remote.") and name.endswith(".url") for name in names)
 
     def local_path(self, *parts: str) -> str:
-        """Return a path below `<git dir>/uwf/`, where everything can be deleted."""
-        return os.path.join(self.path, "uwf", *parts)
+        """Return a path below `<git dir>/uwf/`, where everything can be deleted; `join_below`."""
+        return join_below(self.path, "uwf", *parts)
 
     def user_path(self, *parts: str) -> str | None:
         """Return a path beside `trust_file`, among the user's own files about this store."""
@@ -177,6 +178,10 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
             config = os.path.join(path, "config")
             if not os.path.lexists(config):
                 replace_file(config, _CONFIG)
+            # What was known of another store that was here.
+            known = None if environ is None else find_user_file(path, environ, _KNOWN)
+            if known is not None:
+                remove_file(known)
             # HEAD last: it makes the directory a repository for git and uwf.
             replace_file(head, b"ref: refs/heads/main\n")
             debug("H0M71E87", "store made", path=path)
@@ -190,6 +195,12 @@ def is_unfinished(path: str) -> bool:
     if os.path.isfile(config) and read_if_there(config).startswith(_CONFIG):
         left.add("config")
     return all(name in left or name.startswith(".tmp_") for name in list_names(path))
+
+
+def check_exists(store: Store) -> None:
+    """Check that *store* is still where it was, or raise NotAStore."""
+    if not is_git_dir(store.path):
+        raise NotAStore(store.path, "does not exist")
 
 
 def find_git_dir(path: str) -> str | None:
@@ -257,7 +268,7 @@ def _check_head(git_dir: str) -> None:
         raise StoreDamaged(
             f"{path} names no branch and no commit, so git refuses the repository",
             code="broken-head",
-            hint=f"make it name a branch: echo 'ref: refs/heads/main' > {shlex.quote(path)}",
+            hint=f"make it name a branch: echo 'ref: refs/heads/main' > {quote_path(path)}",
             path=path,
         )
 
@@ -427,7 +438,7 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
         raise Refused(
             f"{git_dir}, which encloses this directory, belongs to another user",
             code="foreign-repository",
-            hint=f"if you trust its agents: `uwf --repo {shlex.quote(git_dir)} …`, "
+            hint=f"if you trust its agents: `uwf --repo {quote_path(git_dir)} …`, "
             "or git's safe.directory",
             path=git_dir,
         )

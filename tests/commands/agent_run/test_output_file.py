@@ -255,9 +255,7 @@ def test_agent_that_waits_for_its_own_thread_is_refused(world: World) -> None:
     assert said.count("waits for the agent that runs this command") == 2
 
 
-def test_others_may_wait(world: World) -> None:
-    thread = world.begun()
-
+def test_others_may_wait(world: World, thread: ThreadId) -> None:
     # At rest: there is nothing to wait for.
     refuse_inside(world.store, thread, {"UWF_THREAD_ID": thread})
     with lock_drive(world.store, thread, since_ms=0):

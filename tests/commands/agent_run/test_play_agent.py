@@ -110,12 +110,13 @@ def test_argv_follows_the_protocol(world: World) -> None:
     assert seen[-3:] == [f"1 {thread}", str(world.place), "0"]
 
 
-@pytest.mark.parametrize(("shared", "modes"), [("false", "700 600"), ("group", "770 660")])
+@pytest.mark.parametrize(("shared", "modes"), [("false", "700 600 600"), ("group", "770 660 660")])
 def test_what_an_agent_leaves_unmasked_is_closed_to_others(
     world: World, shared: str, modes: str
 ) -> None:
     world.configure("core.sharedRepository", shared)
-    script = 'stat -c %a "$UWF_STEP_DIR" "${UWF_STEP_DIR%.files}.prints" >modes\n'
+    run = '"$UWF_STEP_DIR" "${UWF_STEP_DIR%.files}.prints" "${UWF_STEP_DIR%.files}/stdout"'
+    script = f"stat -c %a {run} >modes\n"
     thread = world.start(world.program(script + ANSWER), workflow=world.put().workflow)
     world.caller = world.caller._replace(environ={**world.caller.environ, "A_KEY": "s3cr3t-0"})
 

@@ -136,6 +136,12 @@ def test_check_that_the_thread_has_no_time_left_for_says_how_to_give_it_more(wor
     assert "--max-execution-time" in (failed.hint or "")
 
 
+def test_answer_is_not_written_where_a_link_in_place_of_its_folder_leads(world: World) -> None:
+    linked = f'rm -r "$UWF_STEP_DIR"; mkdir mine; ln -s "$PWD/mine" "$UWF_STEP_DIR"; {ANSWER}'
+    assert run(world, begin(world, "sh -c 'test -f \"$UWF_REPLY\"'", agent=linked)) == "a text"
+    assert list((world.place / "mine").iterdir()) == []
+
+
 def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     environ = {**world.caller.environ, "API_TOKEN": "a-very-secret-value-123"}
     world.caller = world.caller._replace(environ=environ)

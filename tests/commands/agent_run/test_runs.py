@@ -1,6 +1,7 @@
 """A thread is not ended while an orphaned agent works."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from uwf_git.commands.agent_run.runs import (
     list_running,
     read_step_dir,
     running_rows,
+    stop_agents,
 )
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
@@ -110,6 +112,20 @@ def test_agent_that_cannot_be_seen_is_at_work_and_a_pause_does_not_say_that_it_e
     assert not is_at_work(world.store, thread)
 
 
+def test_lock_in_which_another_user_wrote_no_pid_is_busy(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = world.begun()
+    monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -60)
+
+    with lock_thread(world.store, thread, since_ms=0):
+        lock = Path(world.store.local_path("locks", thread))
+        holder = {"host": os.uname().nodename, "pid": 2**80, "role": "a"}
+        lock.write_text(json.dumps(holder))
+        with refuses(ThreadBusy):
+            stop_agents(world.store, thread, reason="x")
+
+
 def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World) -> None:
     thread = world.begun()
 
@@ -188,6 +204,14 @@ def test_pipe_in_a_file_s_place_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "trace.jsonl").symlink_to(tmp_path / "elsewhere")
 
     assert read_step_dir(str(tmp_path)) == StepFiles()
+
+
+def test_nothing_is_read_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "prompt.md").write_text("secret")
+    (tmp_path / "link").symlink_to("mine")
+
+    assert read_step_dir(str(tmp_path / "link")) == StepFiles()
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a": 1}\n' * 10])

@@ -15,6 +15,7 @@ from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import ThreadBusy
 from uwf_git.store.trust import is_trusted, untrust_agents
@@ -30,8 +31,7 @@ def agents_of(world: World, thread: str) -> dict[str, str]:
     return agents
 
 
-def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
-    thread = world.begun()
+def test_another_agent_plays_the_role_from_now_on(world: World, thread: ThreadId) -> None:
     head = world.snapshot(thread).record.node
 
     amended = world.amend(thread[:26], "checker=uwf-x --kind 1", reason="It was too kind.\nReally.")
@@ -59,9 +59,7 @@ def test_another_agent_plays_the_role_from_now_on(world: World) -> None:
     world.assert_whole()
 
 
-def test_limits_are_set_changed_and_taken_away(world: World) -> None:
-    thread = world.begun()
-
+def test_limits_are_set_changed_and_taken_away(world: World, thread: ThreadId) -> None:
     assert world.amend(thread, limits={"maxSteps": 1, "maxCost": 2.5}).limits == {
         "maxSteps": 1,
         "maxCost": 2.5,
@@ -80,9 +78,8 @@ def test_limits_are_set_changed_and_taken_away(world: World) -> None:
     [("nobody=x", "no-such-role"), ("writer='x", BadCommand), ("'x", BadCommand)],
 )
 def test_agent_that_makes_no_sense_changes_nothing(
-    agent: str, error: str | type[Exception], world: World
+    agent: str, error: str | type[Exception], world: World, thread: ThreadId
 ) -> None:
-    thread = world.begun()
     before = world.tip(thread)
 
     with refuses(error):
@@ -92,8 +89,7 @@ def test_agent_that_makes_no_sense_changes_nothing(
     assert not is_trusted(world.store, {"command": "good"}, world.caller.cwd)
 
 
-def test_thread_that_has_ended_is_not_amended(world: World) -> None:
-    thread = world.begun()
+def test_thread_that_has_ended_is_not_amended(world: World, thread: ThreadId) -> None:
     world.kill(thread)
 
     with pytest.raises(ThreadNotActive):
@@ -127,8 +123,7 @@ def test_step_of_another_process_ends_well_after_it_was_amended(world: World) ->
     world.assert_whole()
 
 
-def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World) -> None:
-    thread = world.begun()
+def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World, thread: ThreadId) -> None:
     world.amend(thread, "checker=human")
     world.step(thread)
     assert world.step(thread).status == "waiting"
@@ -185,8 +180,7 @@ def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -
     world.assert_whole()
 
 
-def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
-    thread = world.begun()
+def test_unbound_role_gets_the_default_of_this_process(world: World, thread: ThreadId) -> None:
     world.put(LONGER)
 
     amended = world.amend(thread, workflow="longer", default_agent="of-the-process")
@@ -195,8 +189,7 @@ def test_unbound_role_gets_the_default_of_this_process(world: World) -> None:
     assert is_trusted(world.store, {"command": "of-the-process"}, world.caller.cwd)
 
 
-def test_position_has_to_be_there(world: World) -> None:
-    thread = world.begun()
+def test_position_has_to_be_there(world: World, thread: ThreadId) -> None:
     world.put(SHORTER)
     world.step(thread)
     before = world.tip(thread)
@@ -230,8 +223,7 @@ def test_a_table_becomes_containers_before_its_first_step_only(
     assert world.amend(world.fork(thread, at="0"), workflow="flow").status == "ready"
 
 
-def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
-    thread = world.begun()
+def test_no_other_workflow_while_a_step_is_under_way(world: World, thread: ThreadId) -> None:
     world.put(LONGER)
 
     def play(turn: Turn) -> Played:
@@ -255,9 +247,8 @@ def test_no_other_workflow_while_a_step_is_under_way(world: World) -> None:
     ],
 )
 def test_what_is_so_already_is_refused(
-    world: World, agents: tuple[str, ...], asked: dict[str, Any]
+    world: World, thread: ThreadId, agents: tuple[str, ...], asked: dict[str, Any]
 ) -> None:
-    thread = world.begun()
     world.amend(thread, "checker=c", limits={"maxSteps": 7})
     before = get_head(world.store, thread)
 
@@ -277,9 +268,7 @@ def test_command_that_may_not_run_here_yet_is_allowed_by_giving_it_again(world: 
     assert is_trusted(world.store, {"command": "c"}, world.caller.cwd)
 
 
-def test_time_is_written_as_people_say_it(world: World) -> None:
-    thread = world.begun()
-
+def test_time_is_written_as_people_say_it(world: World, thread: ThreadId) -> None:
     world.amend(thread, limits={"maxExecutionTime": 5_400_000, "maxTokens": 10})
 
     said = "amend: maxExecutionTime is 1 h 30 min; maxTokens is 10"

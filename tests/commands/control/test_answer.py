@@ -12,7 +12,6 @@ from commands.world import DEMO, World, fails, says
 from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.commands.control.answer import (
     AnswerRefused,
-    FilledForm,
     PersonAnswer,
     answer_thread,
     ask_person,
@@ -302,7 +301,7 @@ def context(**replaced: Any) -> AgentContext:
     return parse_context(copy.deepcopy(DOCUMENT) | replaced)
 
 
-def ask(me: Answers) -> FilledForm:
+def ask(me: Answers) -> PersonAnswer:
     role = context().current_role
     return ask_person(me, role, check=find_misfit, edit=lambda text: f"{text}Written.\n\n")
 

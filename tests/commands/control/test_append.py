@@ -48,8 +48,7 @@ def test_thread_goes_on_past_its_old_end(world: World) -> None:
     world.assert_whole()
 
 
-def test_file_may_include_others_beside_it(world: World) -> None:
-    thread = world.begun()
+def test_file_may_include_others_beside_it(world: World, thread: ThreadId) -> None:
     (world.place / "prompt.md").write_text("Document it well.\n")
     text = DOCS.replace("Document it.", "!include prompt.md")
 
@@ -61,8 +60,7 @@ def test_file_may_include_others_beside_it(world: World) -> None:
         append(world, thread, text)
 
 
-def test_what_is_there_already_is_not_added_again(world: World) -> None:
-    thread = world.begun()
+def test_what_is_there_already_is_not_added_again(world: World, thread: ThreadId) -> None:
     append(world, thread)
     before = world.tip(thread)
 

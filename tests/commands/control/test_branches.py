@@ -11,6 +11,7 @@ from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.runs import PlayedElsewhere
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.family import BranchHeld
 from uwf_git.commands.inspect.show import show_thread
@@ -177,6 +178,25 @@ def test_pause_now_stops_the_agents_of_all_branches(
     world.resume(thread)
     assert drive(world, thread, script())[0].stopped == "end"
     world.assert_sound(thread)
+
+
+def test_pause_now_goes_on_after_a_branch_that_another_user_plays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread, leaves = grown(world)
+    asked: list[ThreadId] = []
+
+    def stop(_store: object, each: ThreadId, *, reason: str) -> bool:
+        asked.append(each)
+        if each == leaves[0]:
+            raise PlayedElsewhere(each, {})
+        return bool(reason)
+
+    monkeypatch.setattr("uwf_git.commands.control.answer.stop_agents", stop)
+
+    with refuses(PlayedElsewhere, match=f"{thread} is paused all the same"):
+        world.pause(thread, now=True)
+    assert {thread, *leaves} < {*asked}
 
 
 def test_kill_stops_the_agents_of_all_branches(

@@ -31,7 +31,7 @@ from uwf_git.commands.start import ForkRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.commands.worktree.worktrees import ForgottenWork
-from uwf_git.errors import Conflict
+from uwf_git.errors import Conflict, StoreFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed
@@ -252,6 +252,22 @@ def test_a_project_that_is_renamed_under_a_step_warns_and_hides_no_change(
     assert "in no git repository any more" in warn_of_files(world.store)[0]
     with refuses("no-files", match="were not recorded"):
         restore_files(world.store, world.caller, thread, "4")
+
+
+def test_a_project_that_git_does_not_open_is_told_once_and_keeps_no_thread_from_going(
+    world: World, thread: ThreadId, git: Git
+) -> None:
+    git("config", "core.repositoryFormatVersion", "1", cwd=world.place)
+    git("config", "extensions.unheardOf", "true", cwd=world.place)
+    for count in (1, 0):
+        world.step(thread)
+        warnings = warn_of_files(world.store)
+        assert len(warnings) == count
+        assert all("unknown repository extension" in each for each in warnings)
+    with refuses(StoreFailed, match="unknown repository extension"):
+        changed(world, thread)
+    world.assert_whole()
+    world.remove(thread)
 
 
 def test_the_work_directory_outlives_a_restore(world: World, fresh: ThreadId) -> None:

@@ -31,10 +31,9 @@ def test_unknown_thread_cannot_be_killed(world: World) -> None:
 
 @pytest.mark.parametrize("is_own", [True, False])
 def test_thread_that_a_function_plays_is_killed_when_it_returns(
-    world: World, monkeypatch: pytest.MonkeyPatch, *, is_own: bool
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch, *, is_own: bool
 ) -> None:
     """test_stop_agent.py tests which processes a kill ends, and how."""
-    thread = world.begun()
     if not is_own:
         monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
 
@@ -50,9 +49,8 @@ def test_thread_that_a_function_plays_is_killed_when_it_returns(
 
 
 def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = world.begun()
     steered: list[str] = []
 
     def end(*args: Any, **said: Any) -> Any:
@@ -130,8 +128,7 @@ def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World)
     assert "uwf thread resume" in hint(thread, retry_thread)
 
 
-def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
-    thread = world.begun()
+def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World, thread: ThreadId) -> None:
     world.fail(thread, fails("too many requests", left=StepFiles(reset_at=4_000_000_000_000)))
     assert world.snapshot(thread).record.status == "waiting"
     with pytest.raises(ThreadNotReady, match="waits until"):

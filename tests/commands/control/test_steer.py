@@ -12,6 +12,7 @@ from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import NewCommit, Snapshot, list_preserved
 from uwf_git.store.threads.local_files import ThreadBusy
@@ -38,9 +39,8 @@ def test_pause_while_a_step_is_under_way_comes_first_and_lasts(world: World) -> 
 
 
 def test_pause_whose_engine_does_not_end_is_told_of(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = world.begun()
     busy = ThreadBusy(thread, {})
     monkeypatch.setattr("uwf_git.commands.control.answer.stop_agents", raising(busy))
 
@@ -82,9 +82,7 @@ def test_patch_while_an_agent_runs_is_merged_before_what_it_hands_in(world: Worl
     world.assert_whole()
 
 
-def test_move_that_is_more_than_steering_loses_no_work(world: World) -> None:
-    thread = world.begun()
-
+def test_move_that_is_more_than_steering_loses_no_work(world: World, thread: ThreadId) -> None:
     def play(turn: Turn) -> Played:
         world.pause(thread)
         other = world.start(workflow=turn.snapshot.record.workflow)
@@ -97,9 +95,7 @@ def test_move_that_is_more_than_steering_loses_no_work(world: World) -> None:
     assert len(list_preserved(world.store, thread)) == 1
 
 
-def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
-    thread = world.begun()
-
+def test_no_change_of_many_steering_processes_is_lost(world: World, thread: ThreadId) -> None:
     def act(number: int) -> str:
         world.reopen()
         patch = {f"key{number}": number, "last": number}
@@ -119,9 +115,8 @@ def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
 
 
 def test_thread_that_moves_on_each_time_is_given_up(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = world.begun()
     monkeypatch.setattr("uwf_git.commands.control.answer.MOST_TRIES", 2)
     tries: list[str] = []
 
@@ -145,9 +140,7 @@ def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Git) -> No
     assert told.split("\n")[:2] == ["pause: wait", "paused"]
 
 
-def test_patch_of_hostile_names_is_one_line_of_the_log(world: World) -> None:
-    thread = world.begun()
-
+def test_patch_of_hostile_names_is_one_line_of_the_log(world: World, thread: ThreadId) -> None:
     world.patch(thread, {"a\nUwf-Status: killed": 1, "b" * 9999: 2})
 
     subject = world.snapshot(thread).subject

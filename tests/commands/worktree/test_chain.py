@@ -1,5 +1,6 @@
 """What the chain of a thread's files has, and what is left out of it."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -142,6 +143,24 @@ def test_without_a_commit_and_in_a_merge_the_files_are_recorded(world: World, gi
     commit = chain.record("in a merge", AFTER, None)
     assert "<<<<<<<" in chain.git.ask("show", f"{commit}:notes")
     assert (world.place / ".git" / "index").read_bytes() == index
+
+
+def test_beside_a_bare_repository_no_files_are_recorded(world: World, git: Git) -> None:
+    git("init", "--quiet", "--bare", ".bare", cwd=world.place)
+    (world.place / ".git").write_text("gitdir: .bare\n")
+
+    assert find_chain(world.store, world.begun(), world.caller.environ) is None
+
+
+def test_no_index_is_written_where_a_link_leads(world: World, chain: Chain) -> None:
+    mine = world.place.parent / "mine"
+    mine.write_text("mine")
+    Path(chain.index).parent.mkdir(exist_ok=True)
+    Path(chain.index).symlink_to(mine)
+
+    chain.record("now", AFTER, None)
+
+    assert mine.read_text() == "mine"
 
 
 def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> None:
@@ -428,6 +447,38 @@ def test_what_has_a_worktree_is_not_forgotten(store: Store) -> None:
     forget_worktrees(store, PARENT)
     assert list(list_parents(store)) == []
     forget_worktrees(store, PARENT)
+
+
+def test_what_others_wrote_in_place_of_a_record_is_none(store: Store, tmp_path: Path) -> None:
+    write_worktree(store, begun(store))
+    folder = Path(store.path, "uwf-worktrees", PARENT)
+    whole = json.loads((folder / CHILD).read_text())
+    wrong: list[tuple[str, object]] = [
+        *[("thread", "../../x"), ("git_dir", 0), ("commit", []), ("left_out", [0])],
+        *[("inner", 1), ("inner", [["x", "refs", "0", None]])],
+    ]
+    for found in ("{", "[]", "{}", *(json.dumps(whole | {name: to}) for name, to in wrong)):
+        (folder / CHILD).write_text(found)
+        assert list_worktrees(store, PARENT) == []
+    origin = SplitOrigin("0", "/", "/", "", "1")
+    for text in ("{", json.dumps(origin._asdict() | {"at": []})):
+        (folder / "origin").write_text(text)
+        assert find_split_origin(store, PARENT) is None
+    write_origin(store, PARENT, origin)
+    assert find_split_origin(store, PARENT, "0") == origin
+    (folder / CHILD).unlink()
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps(whole))
+    (folder / CHILD).symlink_to(secret)
+    assert list_worktrees(store, PARENT) == []
+
+    forget_worktrees(store, PARENT)
+    folder.symlink_to(tmp_path)
+
+    assert list(list_parents(store)) == []
+    with refuses("linked-folder"):
+        forget_worktrees(store, PARENT)
+    assert secret.exists()
 
 
 # Worktrees of branches are made once, whole, at the commit of the split.

@@ -26,6 +26,7 @@ from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
+from uwf_git.commands.worktree.record import Inner, find_worktree, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
@@ -375,6 +376,25 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
 
     assert works(world, git) == []
     assert find_workdir(world.store, thread) is None
+
+
+def test_record_that_others_wrote_deletes_no_branch_of_the_project(world: World, git: Git) -> None:
+    thread, (one, _) = begin_split(world, git)
+    run(world, thread, writer())
+    worktree = find_worktree(world.store, thread, one)
+    assert worktree is not None
+    own = f"refs/uwf/inner/{one}/x"
+    for ref in (own, "refs/heads/precious"):
+        git("update-ref", ref, "HEAD", cwd=world.place)
+        worktree = worktree._replace(
+            inner=(*worktree.inner, Inner("x", ref, "0", worktree.repository))
+        )
+    write_worktree(world.store, worktree)
+
+    world.remove(one)
+
+    assert git("for-each-ref", own, "refs/heads/precious", cwd=world.place).count("\n") == 1
+    git("rev-parse", "--verify", "precious", cwd=world.place)
 
 
 def test_the_refs_of_a_project_that_was_renamed_go_as_well(world: World, git: Git) -> None:

@@ -93,15 +93,17 @@ def test_what_a_killed_transfer_left_is_swept_by_the_next(store: Store) -> None:
     assert left(store) == []
 
 
-def test_only_our_own_is_swept_wherever_the_folder_leads(store: Store, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    (mine / "poetry").mkdir(parents=True)
-    (mine / "poetry.lock").write_text("precious")
-    Path(store.local_path("incoming")).parent.mkdir(exist_ok=True)
-    os.symlink(mine, store.local_path("incoming"))
+def test_only_our_own_is_swept_and_never_behind_a_link(store: Store, tmp_path: Path) -> None:
+    place = Path(store.local_path("incoming"))
+    (place / "poetry").mkdir(parents=True)
+    (place / "poetry.lock").write_text("precious")
     with receive_objects(store):
         pass
-    assert sorted(os.listdir(mine)) == ["poetry", "poetry.lock"]
+    assert sorted(os.listdir(place)) == ["poetry", "poetry.lock"]
+    place.rename(tmp_path / "mine")
+    place.symlink_to(tmp_path / "mine")
+    with refuses("linked-folder"), receive_objects(store):
+        pass
 
 
 def test_the_parcel_of_a_blob_has_gits_name_for_it() -> None:

@@ -336,7 +336,23 @@ def test_folder_of_another_user_is_trusted_by_a_command_and_a_server_names_none(
             raise said
         typed = "`git config --global --add safe.directory '/srv/a b.git'`"
         assert (typed in str(failed.value.hint)) == (kind == "path")
+        assert ("`ssh HOST git config --global" in str(failed.value.hint)) == (kind == "ssh")
         assert "'*'" not in str(failed.value.hint)
+
+
+def test_repository_with_sha256_object_ids_is_told(tmp_path: Path, story: Story, git: Git) -> None:
+    git("init", "-q", "--bare", "--object-format=sha256", "other.git", cwd=tmp_path)
+    other = tmp_path / "other.git"
+    asked = Access(RemoteUrl("path", str(other)), GitConfig({}), os.environ)
+
+    with pytest.raises(RemoteFailed, match="it has SHA-256 object ids"):
+        send_pack(asked, story.store.objects, lambda _refs: Parcel({REF: story.head.commit}, []))
+
+    tree = git("hash-object", "-w", "-t", "tree", os.devnull, cwd=other)
+    commit = git("commit-tree", tree.strip(), "-m", "x", cwd=other).strip()
+    git("update-ref", REF, commit, cwd=other)
+    with pytest.raises(RemoteFailed, match="it has SHA-256 object ids"):
+        list_refs_there(asked)
 
 
 GIT = which("git")

@@ -3,10 +3,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusing import refuses
 from store.conftest import Git
 from store.story import THREAD
 
@@ -14,12 +16,18 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.local_files import (
+    Note,
     RunDir,
+    find_jobs,
+    find_kill_request,
     find_workdir,
     get_run_dir,
     has_runs,
     is_any_alive,
+    list_possibly_active,
+    list_run_dirs,
     log_path,
+    remove_folder,
     remove_runs,
     set_workdir,
 )
@@ -136,3 +144,68 @@ def test_nothing_is_left_of_a_run_that_is_removed(store: Store, run: RunDir) -> 
     assert os.listdir(os.path.dirname(run.path)) == ["6" * 40 + ".turn"]
     remove_runs(store, THREAD_RUN)
     assert not has_runs(store, THREAD_RUN)
+
+
+# What another user of a shared store may have planted: a link to what is mine.
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("secret", f"{THREAD_RUN}.log", f"{COMMIT}.turn"):
+        (folder / name).write_text("7")
+    return folder
+
+
+def test_no_note_is_read_through_a_link(store: Store, run: RunDir, mine: Path) -> None:
+    notes = [f"{run.path}.{note}" for note in get_args(Note)]
+    locks = [store.local_path("locks", THREAD_RUN + each) for each in ("", ".kill", ".jobs")]
+    for path in (*notes, *locks, f"{store.path}/uwf-workdirs/{THREAD_RUN}"):
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).unlink(missing_ok=True)
+        Path(path).symlink_to(mine / "secret")
+
+    assert {run.read(note) for note in get_args(Note)} == {""}
+    assert find_kill_request(store, THREAD_RUN) is None
+    assert find_jobs(store, THREAD_RUN) is None
+    assert find_workdir(store, THREAD_RUN) is None
+    Path(locks[1]).unlink()
+    os.mkfifo(locks[1])
+    assert find_kill_request(store, THREAD_RUN) is None
+
+
+def test_no_folder_is_entered_through_a_link(store: Store, run: RunDir, mine: Path) -> None:
+    here = sorted(os.listdir(mine))
+    for path in (run.path, run.step_dir, run.path + ".checks"):
+        shutil.rmtree(path, ignore_errors=True)
+        os.symlink(mine, path)
+    assert run.list_checks() == []
+    run.begin("writer")
+    assert not os.path.lexists(run.path)
+    for folder in ("run/" + THREAD_RUN, "run", "../uwf"):
+        place = Path(store.path, "uwf", folder).resolve()
+        place.rename(mine.parent / "aside")
+        place.symlink_to(mine)
+        for act in (list_run_dirs, remove_runs, is_any_alive):
+            with refuses("linked-folder", match=str(place)):
+                act(store, THREAD_RUN)
+        remove_folder(str(place))
+        if folder == "run/" + THREAD_RUN:
+            assert not has_runs(store, THREAD_RUN)
+            assert list_possibly_active(store) == []
+        (mine.parent / "aside").rename(place)
+    assert sorted(os.listdir(mine)) == here
+    assert run.read("turn") == "writer"
+
+
+def test_folder_that_becomes_a_link_while_it_is_removed_stays(
+    run: RunDir, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "islink", lambda _path: False)
+    os.rmdir(run.path)
+    os.symlink(mine, run.path)
+
+    remove_folder(run.path)
+
+    assert (mine / "secret").exists()

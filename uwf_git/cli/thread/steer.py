@@ -167,7 +167,8 @@ def pause_command(
     "uwf thread kill 01J7K9M2 -m 'the issue was closed'",
     exits={
         1: "the thread is not active",
-        4: "its agent, or the process that runs it, cannot be ended from this machine",
+        4: "its agent, or the process that runs it, cannot be ended from here; such a process ends "
+        "the thread after its step",
     },
 )
 @click.argument("thread")

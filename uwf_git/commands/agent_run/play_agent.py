@@ -38,6 +38,7 @@ from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
     find_run_start_ms,
+    may_be_read,
     read_run_result,
     read_run_state,
     stop_run,
@@ -394,6 +395,9 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                     return run_agent(request, listener)
                 except AgentInterrupted as interrupt:
                     return interrupt.run
+        if not may_be_read(run.path):
+            # Not after a wait for what cannot be had: this raises.
+            return _read_result(turn)
         outcome = wait_for_orphan(run, listener, timeout_s=find_timeout_s(turn))
         if outcome is not None:
             return _read_result(turn)._replace(outcome=outcome)
@@ -464,6 +468,7 @@ def _request(turn: Turn, kept_fds: tuple[int, ...]) -> AgentRequest:
         timeout_s=find_timeout_s(turn),
         max_log_bytes=_max_log_bytes(turn),
         kept_fds=kept_fds,
+        output_mode=private_mode(turn) & 0o666,
     )
 
 

@@ -226,6 +226,8 @@ def turn_environment(turn: Turn, environ: Mapping[str, str]) -> dict[str, str]:
 
 def _make_step_dir(turn: Turn) -> str:
     path = turn.run_dir.step_dir
+    if os.path.islink(path):
+        os.unlink(path)
     os.makedirs(path, mode=private_mode(turn), exist_ok=True)
     return path
 
@@ -393,6 +395,7 @@ def _request(
         timeout_s=find_timeout_s(turn, spent_ms=spent_ms),
         max_log_bytes=_MAX_LOG_BYTES,
         kept_fds=kept_fds,
+        output_mode=private_mode(turn) & 0o666,
         is_all_log=True,
     )
 

@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import DEFAULT_GRACE_S, BadJson, agent_name, parse_strict_json
@@ -18,6 +19,7 @@ from uwf_git.agents.run_files import (
     find_last_output_ms,
     find_run_start_ms,
     is_left_behind,
+    may_be_read,
     read_run_state,
     stop_run,
 )
@@ -184,11 +186,16 @@ class PlayedHere(ThreadBusy):
     """A Python function of this process plays the turn; it cannot be ended."""
 
 
+class PlayedElsewhere(ThreadBusy):
+    """Another user or machine plays the turn, and sees a pause or a request to kill after it."""
+
+
 def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
     The caller prevents new steps (a pause, ``lock_stop``). An agent that called this process may
-    take it along. Conflict: an agent without an engine cannot be seen from here.
+    take it along. Conflict: an agent without an engine cannot be seen from here, or another user or
+    machine plays the turn.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
@@ -199,13 +206,20 @@ def stop_agents(store: Store, thread: ThreadId, *, reason: str) -> bool:
             stopped |= _stop(run, reason)
         holder = find_holder(store, thread)
         if holder is None:
-            if any(_is_unseen(each) and find_group(each.path, each.alive) is None for each in runs):
-                raise _agent_left_running(thread, None)
+            for run in runs:
+                if _is_unseen(run) and find_group(run.path, run.alive) is None:
+                    raise _agent_left_running(thread, run)
             return stopped
         pid = holder.get("pid")
         is_late = time.monotonic() >= deadline
         if pid == os.getpid() and (is_late or is_held_here(store, thread)):
             raise PlayedHere(thread, holder, hint="a Python function of this process is at work")
+        # Without a role it has no agent, and will soon let go.
+        other = _find_elsewhere(holder) if holder.get("role") and not stopped else None
+        if other is not None:
+            told = f"{other} runs its agent, which cannot be ended from here"
+            wait = f"`uwf thread wait {thread}` waits for the end of the step"
+            raise PlayedElsewhere(thread, holder, hint=f"{told}; {wait}")
         # A stopped process records nothing, however long this waits.
         if is_late or is_stopped(holder):
             raise ThreadBusy(
@@ -231,6 +245,23 @@ def lock_stopped(store: Store, caller: Caller, thread: ThreadId, *, reason: str)
         yield
 
 
+def _find_elsewhere(holder: dict[str, Any]) -> str | None:
+    """Return who runs the *holder* of a lock, if it cannot be sent a signal from here."""
+    pid = _pid(holder)
+    if pid is None:
+        return f"host {holder.get('host')}"
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        with suppress(OSError, KeyError):
+            return f"user {Path(f'/proc/{pid}').owner()}"
+        return "another user"
+    except (ProcessLookupError, OverflowError):
+        # It ended just now, or its user has written no id of a process.
+        pass
+    return None
+
+
 def _stop(run: RunDir, reason: str) -> bool:
     group = find_group(run.path, run.alive)
     if group is None:
@@ -247,17 +278,19 @@ def _stop(run: RunDir, reason: str) -> bool:
 # Otherwise its result could not be recorded any more, and the user would believe that it stopped.
 
 
-def _agent_left_running(thread: ThreadId, group: int | None) -> Conflict:
+def _agent_left_running(thread: ThreadId, run: RunDir) -> Conflict:
+    group = find_group(run.path, run.alive)
     where = (
         f" (process group {group})"
         if group
         else "; it cannot be seen from here, so another user, container or machine runs it"
     )
     end_it = f"`kill -- -{group}` ends it" if group else "end it there"
+    step = f"`uwf thread step {thread}`" + ("" if may_be_read(run.path) else " of its user")
     return Conflict(
         f"thread {thread} still has an agent at work, whose engine was killed{where}",
         code="agent-left-running",
-        hint=f"{end_it}; the next `uwf thread step {thread}` waits for it and takes its result",
+        hint=f"{end_it}; the next {step} waits for it and takes its result",
         thread=thread,
         group=None if group is None else str(group),
     )
@@ -269,7 +302,7 @@ def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
     agent = get_run_dir(store, thread, snapshot.turn_start)
     for run in (agent, *list_check_runs(store, thread)):
         if os.path.exists(run.alive) and read_state(run) == "alive":
-            raise _agent_left_running(thread, find_group(run.path, run.alive))
+            raise _agent_left_running(thread, run)
 
 
 # Read the files that an agent leaves in its step directory ($UWF_STEP_DIR).
@@ -295,6 +328,9 @@ _KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
 
 
 def read_step_dir(step_dir: str) -> StepFiles:
+    # Another user's: who shares the store put it there.
+    if os.path.islink(step_dir):
+        return StepFiles()
     failure = _parse_object(_read(os.path.join(step_dir, FAILURE)).content) or {}
     kind, usage, reset_at = (failure.get(name) for name in ("kind", "usage", "resetAt"))
     return StepFiles(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import AgentReply, Form
-from uwf_git.commands.agent_run.runs import PlayedHere, stop_agents
+from uwf_git.commands.agent_run.runs import PlayedElsewhere, PlayedHere, stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import check_ancestors, walk_descendants
 from uwf_git.commands.inspect.context import find_wait, tell_given
@@ -90,7 +90,7 @@ def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) ->
 
 def _catch_up(store: Store, thread: ThreadId) -> None:
     if store.has_remotes:
-        # If an agent is at work, the next step takes over what a remote has.
+        # If the thread is busy, the process that holds the lock takes over what a remote has.
         with suppress(ThreadBusy), lock_briefly(store, thread):
             fast_forward_from_tracking(store, thread)
 
@@ -207,8 +207,7 @@ def patch_thread(
     def build(snapshot: Snapshot) -> NewCommit:
         if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is not None:
             state = merge_patch(dict(snapshot.get_present().state), dict(patch))
-            problem = find_patch_problem(patch) or find_state_problem(state)
-            if problem is not None:
+            if (problem := find_patch_problem(patch) or find_state_problem(state)) is not None:
                 raise _bad_patch(f"cannot be applied: {problem}")
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
         return build_signalled(snapshot, Cause(), signal=signal)
@@ -253,8 +252,7 @@ def pause_thread(
     if paused_before is not None and not stopped:
         raise paused_before
     # The stopped attempt may have been recorded after the pause.
-    tip = read_snapshot(store, get_head(store, thread).commit)
-    return read_thread_result(tip)
+    return read_thread_result(read_snapshot(store, get_head(store, thread).commit))
 
 
 def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
@@ -262,10 +260,16 @@ def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
     tip = read_snapshot(store, get_head(store, thread).commit)
     threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
     stopped = False
+    elsewhere: PlayedElsewhere | None = None
     for each in threads:
-        # A Python function goes on; the pause counts when it returns.
-        with suppress(PlayedHere):
+        try:
             stopped |= stop_agents(store, each, reason=reason)
+        except PlayedHere:
+            pass  # A Python function goes on; the pause counts when it returns.
+        except PlayedElsewhere as error:
+            elsewhere = error
+    if elsewhere is not None:
+        raise elsewhere
     return stopped
 
 
@@ -358,9 +362,7 @@ def read_question(
     *default* is the agent of unbound roles, before the configured agent.
     """
     thread = read_active(store, text)[0].thread
-    # If the thread is busy, the process that holds the lock takes over what a remote has.
-    with suppress(ThreadBusy), lock_thread(store, thread, since_ms=caller.now_ms()):
-        fast_forward_from_tracking(store, thread)
+    _catch_up(store, thread)
     caller.check_signing(store)
     return _find_question(store, read_active(store, thread)[1], default)
 
@@ -410,9 +412,8 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
     """Return the question if it is a person's turn, or raise ``WrongStatus``."""
     present = snapshot.get_present()
     waiting = present.waiting
-    status = snapshot.record.status
     is_put = _is_asked(snapshot)
-    if not is_put and status != "ready":
+    if not is_put and snapshot.record.status != "ready":
         raise _wrong_status(store, snapshot, present)
     check_ancestors(store, snapshot)
     workflow = parse_workflow(snapshot.get_node(present.workflow))
@@ -431,13 +432,11 @@ def _find_question(store: Store, snapshot: Snapshot, default: str | None) -> Per
         problem = f"waits for {role}, which its workflow no longer has"
         hint = "`uwf thread amend {thread}` gives it a workflow with that role"
         raise WrongStatus(snapshot, problem, hint)
-    spending = read_spending(store, snapshot, present)
-    check_limits(spending.thread, spending.present)
-    agent = (
-        _find_person(snapshot, present, role)
-        if is_put
-        else _choose_person(store, snapshot, present, role=role, default=default)
-    )
+    check_limits(*read_spending(store, snapshot, present))
+    if is_put:
+        agent = _find_person(snapshot, present, role)
+    else:
+        agent = _choose_person(store, snapshot, present, role=role, default=default)
     schema = get_output_schema(snapshot, workflow, role)
     thread, head = snapshot.record.thread, snapshot.record.node
     return PersonQuestion(thread, head, role, schema, agent, is_put, at)
@@ -482,8 +481,7 @@ def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> Wro
     status, waiting = snapshot.record.status, present.waiting
     if status == "split":
         branches = walk_descendants(store, snapshot)
-        asking = [head.thread for head, branch in branches if _is_asked(branch)]
-        if asking:
+        if asking := [head.thread for head, branch in branches if _is_asked(branch)]:
             problem = f"has split; its branch {name_some(asking)} waits for an answer"
             return WrongStatus(snapshot, problem, f"`uwf thread answer {asking[0]}` asks")
     stands = "has failed" if status == "failed" else f"is {status}"
@@ -511,8 +509,7 @@ def _record(
     snapshot = seen[1]
     answered, after = NextTurn(question.role, question.at), snapshot.commit.oid
     turn = person_turn(store, caller, snapshot, answered, question.agent, after)
-    problem = find_flow_problem(turn, reply)
-    if problem is not None:
+    if (problem := find_flow_problem(turn, reply)) is not None:
         raise AnswerRefused(question, problem["message"])
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
@@ -535,11 +532,6 @@ Your text. It ends at a line that is only a dot, or at Ctrl-D;
 
 Edit = Callable[[str], str | None]
 """Opens a text in an editor; returns None if that failed."""
-
-
-class FilledForm(NamedTuple):
-    meta: Any
-    content: str
 
 
 def build_page(context: AgentContext) -> str:
@@ -566,7 +558,7 @@ def _tell_turn(context: AgentContext) -> str:
     return tell_given({"input": context.input, "try": {"verifies": work}, "inputFiles": named})
 
 
-def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> FilledForm:
+def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> PersonAnswer:
     meta, content = None, ""
     while True:
         asker.say(f"----- Your answer as {role.name} -----\n")
@@ -578,7 +570,7 @@ def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit)
             line = asker.read_line("Hand this in? [Y/n] ")
             word = "n" if line is None else line.strip().lower()
         if word not in ("n", "no"):
-            return FilledForm(meta, content)
+            return PersonAnswer(meta, content)
 
 
 def cut_shown(text: str, most: int) -> str:
@@ -593,13 +585,11 @@ def _tell_step(step: Step) -> str:
 
 
 def _ask_text(asker: FormIO, before: str, edit: Edit) -> str:
-    kept = "Enter and a dot: as before.\n" if before else ""
-    asker.say(f"{_TEXT_QUESTION}{kept}")
+    asker.say(_TEXT_QUESTION + ("Enter and a dot: as before.\n" if before else ""))
     lines: list[str] = []
     while (line := asker.read_line("| ")) not in (None, "."):
         if line == ":e":
-            edited = edit("\n".join(lines) or before)
-            if edited is not None:
+            if (edited := edit("\n".join(lines) or before)) is not None:
                 return edited.strip("\n")
         else:
             lines.append(line or "")

@@ -6,7 +6,6 @@ merge (`git read-tree -m -u`) refuses as a whole where a file in its way is in n
 """
 
 import os
-import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -36,7 +35,7 @@ from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.event_rules import CONTROLS, RULES, STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
-from uwf_git.model.text import visible_line
+from uwf_git.model.text import quote_path, visible_line
 from uwf_git.store.durable import list_names
 from uwf_git.store.git.program import ProgramFailed, find_common_dir
 from uwf_git.store.store import Store
@@ -144,7 +143,7 @@ def _find_range(
         raise _no_files(
             head.thread,
             f"its files are not in {ref} of the project {chain.worktree}",
-            f"fetch them from where they are: `git -C {shlex.quote(chain.worktree)} fetch REMOTE "
+            f"fetch them from where they are: `git -C {quote_path(chain.worktree)} fetch REMOTE "
             f"{ref}:{ref}`",
         )
     return FilesAt(head.thread, None if point is None else point.record.depth, before, after, chain)
@@ -364,7 +363,7 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
             ran = chain.git.run("merge-tree", *words)
             tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
             if ran.status == 1:
-                place = shlex.quote(chain.worktree)
+                place = quote_path(chain.worktree)
                 raise Refused(
                     f"the files of threads {thread} and {winner} conflict: "
                     f"{name_some(names, most=_SHOWN)}; nothing was changed",
@@ -478,7 +477,7 @@ def _not_restored(chain: Chain, undo: str, problem: str) -> Conflict:
         f"the files of thread {chain.thread} were not restored, and nothing was changed: {problem}",
         code="not-restored",
         hint="move or remove what is in the way; what is left out of the record is listed by "
-        f"`git -C {shlex.quote(chain.worktree)} show {undo}`",
+        f"`git -C {quote_path(chain.worktree)} show {undo}`",
         thread=chain.thread,
         path=chain.worktree,
     )

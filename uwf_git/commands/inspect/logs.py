@@ -53,6 +53,9 @@ class GrowingFile:
         self.path = path
         self._most_bytes = most_bytes
         self._file: OutputFile | None = None
+        self.is_closed = False
+        """It is there, and this user may not read it."""
+
         self._open()
 
     def close(self) -> None:
@@ -101,8 +104,10 @@ class GrowingFile:
         return self._file.read(start, self._file.offset - start)
 
     def _open(self) -> None:
-        with suppress(OSError):
-            self._file = open_left_file(self.path, follows_links=True)
+        try:
+            self._file = open_left_file(self.path)
+        except OSError as error:
+            self.is_closed = isinstance(error, PermissionError)
 
     def _read_on(self) -> Iterator[bytes]:
         if self._file is not None:
@@ -301,6 +306,9 @@ def find_status(store: Store, text: str) -> str:
     return read_snapshot(store, head.commit).record.status
 
 
+_CLOSED = "[this log is another user's, who alone may read it]"
+
+
 class _Tail:
     def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
@@ -309,13 +317,18 @@ class _Tail:
         self._file = GrowingFile(path, most_bytes=most_bytes)
         self._secrets = secrets
         self._lines = LogLines(secrets)
+        self.is_closed = self._file.is_closed
+        self._notes = [_CLOSED] if self.is_closed else []
 
     def skip_to_last(self, most: int) -> int:
+        del self._notes[most:]
         lines = self._file.count_last_lines(most)
         self._lines = LogLines(self._secrets, before=self._file.read_before(CONTEXT_BYTES))
         return lines
 
     def read_new(self) -> Iterator[LogPiece]:
+        while self._notes:
+            yield LogPiece(self._source, [self._notes.pop()])
         for piece in self._file.read_new():
             yield LogPiece(self._source, [*self._lines.add(piece)])
 
@@ -350,7 +363,7 @@ class LogReader:
                 yield from tail.read_new()
                 yield from tail.end()
                 tail.close()
-        elif not self._tails:
+        elif all(tail.is_closed for tail in self._tails.values()):
             yield from _read_last_log(self._store, self.thread, self._request)
         self._is_first = False
         for tail in self._tails.values():

@@ -16,6 +16,7 @@ from uwf_git.commands.agent_run.run_checks import (
 )
 from uwf_git.commands.agent_run.runs import (
     BegunTurn,
+    PlayedElsewhere,
     PlayedHere,
     check_nothing_runs,
     forget_recorded_runs,
@@ -592,11 +593,20 @@ def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
 
 @contextmanager
 def _requested(store: Store, thread: ThreadId, reason: str) -> Iterator[None]:
-    """Write the request, and withdraw it if the kill fails; a signal leaves it in force."""
+    """Write the request, and withdraw it if the kill fails.
+
+    It stays in force after a signal, and where an engine that cannot be ended finishes the kill.
+    """
     write_kill_request(store, thread, reason)
     try:
         yield
-    except Exception as error:
-        if not isinstance(error, PlayedHere):
-            forget_kill_request(store, thread)
+    except PlayedHere:
+        raise
+    except PlayedElsewhere as error:
+        error.message += f"; thread {thread} is killed after that step"
+        error.args = (error.message,)
+        error.hint = f"{error.hint}; if its engine dies, the next step ends the thread"
+        raise
+    except Exception:
+        forget_kill_request(store, thread)
         raise

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import run_at_once
+from uwf_git.commands.agent_run.runs import PlayedElsewhere
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import (
     Branch,
@@ -123,14 +124,19 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
     """End the branches below the killed thread at *tip*; return whether there were any."""
     below = [head for head, _ in walk_descendants(store, tip)]
     found = [head.thread for head in below if not head.archived]
+    elsewhere: PlayedElsewhere | None = None
     for thread in found:
         try:
             end_by_kill(store, caller, thread, reason=reason)
+        except PlayedElsewhere as error:
+            elsewhere = error
         except (ThreadNotActive, ThreadBusy):
             # It has ended by itself, or another process ends it.
             if not get_head(store, thread).archived and not is_being_stopped(store, thread):
                 raise
     sweep_worktrees_of(store, caller, tip.record.thread, *(head.thread for head in below))
+    if elsewhere is not None:
+        raise elsewhere
     return bool(found)
 
 

@@ -29,11 +29,12 @@ from uwf_git.commands.worktree.repository import (
 )
 from uwf_git.errors import Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_oid
-from uwf_git.model.text import visible_line
-from uwf_git.store.durable import read_if_there, remove_file, replace_file
+from uwf_git.model.text import quote_path, visible_line
+from uwf_git.store.durable import read_local, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
 from uwf_git.store.git.program import (
     LINK,
+    NO_WORK_TREE,
     Kept,
     Place,
     ProgramFailed,
@@ -284,11 +285,13 @@ class Chain:
         """Make the own index, unless it is there."""
         # That of a git which was killed: the lock of the thread is held.
         remove_file(self.index + ".lock")
-        if os.path.exists(self.index):
+        if os.path.exists(self.index) and not os.path.islink(self.index):
             return
         os.makedirs(os.path.dirname(self.index), exist_ok=True)
         part = self.index + ".part"
-        remove_file(part + ".lock")
+        # git would write where a link leads.
+        for each in (self.index, part, part + ".lock"):
+            remove_file(each)
         with suppress(FileNotFoundError):
             # With its times: by them git knows which files it has to read.
             shutil.copy2(os.path.join(self.git.place.git_dir, "index"), part)
@@ -373,7 +376,7 @@ class Chain:
         return None, 0 if is_link else found.st_size
 
     def _check_bound(self, size: int) -> None:
-        whole = int(read_if_there(self._size) or b"0") + size
+        whole = int(read_local(self._size) or b"0") + size
         if whole > self._most_bytes:
             raise StoreFailed(f"{whole} bytes are more than {MAX_FILES} allows for a thread")
         if size:
@@ -427,6 +430,8 @@ def find_chain(
 ) -> Chain | None:
     """Return the chain of *thread* in its work directory; None outside of repositories.
 
+    StoreFailed if git does not open the repository, as another user's that is not trusted.
+
     *is_reading*: the directory of a thread around it will do where its own is gone. Where all are
     gone, as of a project that was renamed, *cwd* will do if its repository has *ref*, or the chain.
     """
@@ -436,15 +441,22 @@ def find_chain(
         around = () if tip is None else walk_trunks(store, tip)
         places = (find_workdir(store, each.record.thread) for each in around)
         workdir = next((each for each in places if each and os.path.isdir(each)), None)
+    problem = None
     for path in (workdir, cwd):
         if path is None or not is_in_repository(path):
             continue
         place = find_place(environ, path, find_settings(store, thread))
         if isinstance(place, str):
+            why = f"git does not open the repository around {path}: {place}"
+            hint = f"`git -C {quote_path(path)} status` says more"
+            if place != NO_WORK_TREE:
+                problem = problem or StoreFailed(why, hint=hint)
             continue
         chain = Chain(store, thread, environ, place, path)
         if path is workdir or find_commit(chain.git, ref or chain.ref) is not None:
             return chain
+    if problem is not None:
+        raise problem
     return None
 
 
@@ -483,7 +495,7 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
 
 def read_heads(path: str) -> list[tuple[str, str]]:
     """Return what ``note_files`` noted: the commits before turns, and those of their files."""
-    text = read_if_there(path).decode(errors="replace")
+    text = (read_local(path) or b"").decode(errors="replace")
     rows = (line.partition(" ") for line in text.split("\n"))
     return [(after, known) for after, _, known in rows if is_oid(known) or known == UNKNOWN]
 

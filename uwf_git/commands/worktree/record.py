@@ -7,10 +7,12 @@ thread begin. They outlive the worktrees, since they tell where the work of a br
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.durable import list_names, read_if_there, remove_file, replace_file
+from uwf_git.store.durable import join_below, list_names, read_local, remove_file, replace_file
+from uwf_git.store.locks import parse_object
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import Snapshot
 from uwf_git.store.threads.local_files import STAYS, WORKTREES, note_once, remove_folder, take_notes
@@ -75,13 +77,18 @@ def write_worktree(store: Store, worktree: Worktree) -> None:
 
 def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:
     found = _read(_path(store, parent, thread))
-    if found is None:
-        return None
-    inner = tuple(Inner(*each) for each in found.pop("inner", ()))
-    left_out = tuple(found.pop("left_out", ()))
-    worktree = Worktree(**found, inner=inner, left_out=left_out)
-    # Who can write below the store could name any folder, and it would be removed.
-    return worktree if worktree.path == place_of(store, thread) else None
+    # What has other fields is no record of ours.
+    with suppress(TypeError):
+        inner = tuple(Inner(*each) for each in found.pop("inner", ()))
+        left_out = tuple(found.pop("left_out", ()))
+        worktree = Worktree(**found, inner=inner, left_out=left_out)
+        # Who can write below the store could name any folder or lock, and it would be removed.
+        is_ours = worktree[:2] == (thread, parent) and worktree.path == place_of(store, thread)
+        kept = "" if worktree.commit is None else worktree.commit
+        texts = (*worktree[:8], kept, *left_out, *(text for each in inner for text in each))
+        if is_ours and {*map(type, texts)} == {str}:
+            return worktree
+    return None
 
 
 def find_own_worktree(store: Store, owner: Snapshot) -> Worktree | None:
@@ -123,7 +130,9 @@ def list_worktrees(store: Store, parent: ThreadId) -> list[Worktree]:
 
 def list_parents(store: Store) -> Iterator[ThreadId]:
     """Yield the threads whose branches have worktrees here, or had."""
-    return (ThreadId(name) for name in list_names(_path(store)) if is_thread_id(name))
+    folder = _path(store)
+    names = filter(is_thread_id, list_names(folder))
+    return (ThreadId(name) for name in names if not os.path.islink(os.path.join(folder, name)))
 
 
 def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
@@ -132,9 +141,11 @@ def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
 
 def find_split_origin(store: Store, parent: ThreadId, at: str | None = None) -> SplitOrigin | None:
     """Return where the branches of *parent* at *at*, or its newest split, begin."""
-    found = _read(_path(store, parent, _ORIGIN))
-    origin = None if found is None else SplitOrigin(**found)
-    return origin if origin is not None and at in {None, origin.at} else None
+    with suppress(TypeError):
+        origin = SplitOrigin(**_read(_path(store, parent, _ORIGIN)))
+        if {*map(type, origin)} == {str} and at in {None, origin.at}:
+            return origin
+    return None
 
 
 def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
@@ -154,12 +165,12 @@ def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
 
 def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
     """Return the branches whose worktrees stay, their paths, and why; each of them once."""
-    told = {thread: json.loads(content) for thread, content in take_notes(store, STAYS).items()}
-    return [(thread, str(each["path"]), str(each["reason"])) for thread, each in told.items()]
+    told = {thread: parse_object(content) for thread, content in take_notes(store, STAYS).items()}
+    return [(each, str(note.get("path")), str(note.get("reason"))) for each, note in told.items()]
 
 
 def _path(store: Store, *parts: str) -> str:
-    return os.path.join(store.path, WORKTREES, *parts)
+    return join_below(store.path, WORKTREES, *parts)
 
 
 def _write(path: str, document: dict[str, Any]) -> None:
@@ -172,7 +183,5 @@ def _spell(document: dict[str, Any]) -> bytes:
     return json.dumps(document).encode() + b"\n"
 
 
-def _read(path: str) -> dict[str, Any] | None:
-    content = read_if_there(path)
-    found: dict[str, Any] | None = json.loads(content) if content else None
-    return found
+def _read(path: str) -> dict[str, Any]:
+    return parse_object(read_local(path) or b"")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
@@ -11,6 +10,7 @@ from urllib.parse import quote
 from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, SplitOrigin, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
+from uwf_git.model.text import quote_path
 from uwf_git.store.durable import remove_file, replace_file
 from uwf_git.store.git.program import (
     LINK,
@@ -125,7 +125,7 @@ def find_origin(
             f"{name_some(changed, most=_SHOWN)}",
             code="not-clean",
             hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
-            f"them first (`git -C {shlex.quote(workdir)} status`); then `uwf thread run {thread}` "
+            f"them first (`git -C {quote_path(workdir)} status`); then `uwf thread run {thread}` "
             f"goes on{aside}",
             path=workdir,
             changed=changed,

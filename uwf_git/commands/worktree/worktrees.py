@@ -1,7 +1,6 @@
 """Worktrees of branches: make one where its split began; keep its work at the end, remove it."""
 
 import os
-import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -44,6 +43,7 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.text import quote_path
 from uwf_git.store.durable import remove_file
 from uwf_git.store.git.program import find_common_dir, find_place
 from uwf_git.store.locks import hold_lock
@@ -69,7 +69,7 @@ _SHOWN = 3
 
 def worktree_gone(worktree: Worktree) -> Refused:
     """Say that somebody removed the worktree of a branch that has not ended."""
-    thread, source = worktree.thread, shlex.quote(worktree.source)
+    thread, source = worktree.thread, quote_path(worktree.source)
     return Refused(
         f"the worktree of branch {thread} was removed: there is no {worktree.workdir}",
         code="worktree-gone",
@@ -398,7 +398,7 @@ def remove_left_worktree(
             f"the worktree of branch {found.thread} is still there: {found.path}",
             code="worktree-stays",
             hint="a branch works in it, or its work cannot be kept, as `git -C "
-            f"{shlex.quote(found.path)} add --all --dry-run` may show, or secrets are in it, which "
+            f"{quote_path(found.path)} add --all --dry-run` may show, or secrets are in it, which "
             "no commit may have; after that `uwf gc` removes it",
             thread=found.thread,
             path=found.path,
@@ -421,7 +421,9 @@ def forget_work(
     inner = [
         each
         for each in (() if found is None else found.inner)
-        if _delete_ref(environ, each.repository, each.ref, cwd=cwd)
+        # Who can write below the store could name any ref.
+        if each.ref.startswith(f"refs/uwf/inner/{thread}/")
+        and _delete_ref(environ, each.repository, each.ref, cwd=cwd)
     ]
     work = None
     if origin is not None:
@@ -441,7 +443,9 @@ def forget_chain(
     """
     if not has_files(store, thread):
         return None
-    chain = find_chain(store, thread, environ, is_reading=True)
+    chain = None
+    with suppress(StoreFailed):
+        chain = find_chain(store, thread, environ, is_reading=True)
     # Where the work tree of a fork is gone, its repository is not.
     began = find_settings(store, thread).repository
     present = began if chain is None else find_common_dir(chain.git.place.git_dir)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import BadUsage, Refused, name_some
+from uwf_git.model.text import quote_path
 from uwf_git.store.durable import FileMemory, sync_directories
 from uwf_git.store.locks import hold_ref_lock
 from uwf_git.surroundings import CONFIG_VARIABLES, without_local_variables
@@ -281,7 +281,7 @@ class BadConfig(Refused):
         super().__init__(
             f"{path} is not a git config file: {problem}",
             # git itself waits for ever for a pipe.
-            hint=f"see what git says: `git config --file {shlex.quote(path)} --list`"
+            hint=f"see what git says: `git config --file {quote_path(path)} --list`"
             if os.path.isfile(path)
             else "find the include.path that names it with `git config --no-includes --list`",
             path=path,
@@ -482,7 +482,7 @@ def add_user_config(
         raise _git_not_asked(
             why,
             f"it does not take {git_dir} for a repository",
-            hint=f"see what git says: `git --git-dir={shlex.quote(git_dir)} status`",
+            hint=f"see what git says: `git --git-dir={quote_path(git_dir)} status`",
         )
     return answer
 

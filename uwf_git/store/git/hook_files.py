@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.names import Oid
+from uwf_git.model.text import quote_path
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.durable import replace_file
 from uwf_git.store.git.config import GitConfig, read_config_file
@@ -114,7 +115,7 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
         raise Refused(
             f"{own} is a symbolic link, so its hooks would run for other repositories too",
             code="hooks-linked",
-            hint=f"make it a folder of its own: `rm {shlex.quote(own)}`; or have the hooks "
+            hint=f"make it a folder of its own: `rm {quote_path(own)}`; or have the hooks "
             "there run `uwf hook pre-receive` and `uwf hook post-receive`",
             path=own,
         )

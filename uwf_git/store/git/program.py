@@ -399,6 +399,9 @@ def run_fenced(
         return run_program(["git", *words], made, given=given, cwd=into, timeout_s=timeout_s)
 
 
+NO_WORK_TREE = "it is not in a work tree"
+
+
 def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEPT) -> Place | str:
     """Return the repository and the work tree around *folder*, or why git finds no repository.
 
@@ -413,7 +416,7 @@ def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEP
     if ran.status or inside != "true" or top is None:
         # The first line has the reason; what follows are words about settings.
         told = os.fsdecode(ran.stderr).split("\n")[0].removeprefix("fatal: ")
-        return told or "it is not in a work tree"
+        return told or NO_WORK_TREE
     return Place(git_dir, top, kept=kept)
 
 

@@ -46,7 +46,7 @@ from dulwich.refs import Ref
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
 from uwf_git.model.names import Oid, is_oid
-from uwf_git.model.text import render_size
+from uwf_git.model.text import quote_path, render_size
 from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, transfer_too_large
@@ -224,6 +224,7 @@ logging.getLogger("dulwich").addHandler(logging.NullHandler())
 
 _SSH_COMMAND = "core.sshCommand"
 _MOST_HAVES = 256
+_SHA256 = 64
 _PREFIXES = [*(f"refs/{each}/".encode() for each in SHARED), CLAIMS.encode()]
 
 P = ParamSpec("P")
@@ -258,7 +259,7 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
     def determine(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
         del depth  # dulwich passes it to every callback
-        request = _own(choose)(_shared_refs(refs))
+        request = _own(choose)(_shared_refs(access, refs))
         haves.offer(request.haves)
         return [ObjectID(oid.encode()) for oid in request.wants]
 
@@ -281,7 +282,7 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 def list_refs_there(access: Access) -> dict[str, Oid]:
     def ask(client: GitClient, path: str) -> dict[str, Oid]:
         found = client.get_refs(path.encode(), ref_prefix=_PREFIXES).refs
-        return _shared_refs({ref: oid for ref, oid in found.items() if oid is not None})
+        return _shared_refs(access, {ref: oid for ref, oid in found.items() if oid is not None})
 
     return _connect_and(ask, access, "pull")
 
@@ -295,7 +296,7 @@ def send_pack(
 
     def update(refs: dict[Ref, ObjectID]) -> dict[Ref, ObjectID]:
         nonlocal parcel
-        parcel = _own(pack)(_shared_refs(refs))
+        parcel = _own(pack)(_shared_refs(access, refs))
         return {
             Ref(name.encode()): ZERO_SHA if oid is None else ObjectID(oid.encode())
             for name, oid in parcel.changes.items()
@@ -353,8 +354,15 @@ class _Haves:
         """Ignore that the remote has no common commit."""
 
 
-def _shared_refs(refs: Mapping[Ref, ObjectID]) -> dict[str, Oid]:
+def _shared_refs(access: Access, refs: Mapping[Ref, ObjectID]) -> dict[str, Oid]:
     """Return the refs below the shared folders, as text; a server may send any bytes."""
+    # To a push an empty repository shows an id of zeros, to a fetch nothing.
+    if any(len(value) == _SHA256 for value in refs.values()):
+        raise RemoteFailed(
+            access.url,
+            "it has SHA-256 object ids, which uwf cannot read yet",
+            hint="`uwf init --shared PATH` makes a repository that uwf can read",
+        )
     found: dict[str, Oid] = {}
     for name, value in refs.items():
         oid = value.decode(errors="replace")
@@ -652,12 +660,15 @@ def _last_words(error: HangupException) -> str:
 
 def _ownership_hint(url: RemoteUrl, words: str) -> str | None:
     """Return what to type if git asks whether the user trusts the owner of a folder."""
-    # Only here: a server could say so of any folder.
-    if url.kind != "path" or not words.startswith(_OWNED_BY_ANOTHER):
+    if url.kind not in {"path", "ssh"} or not words.startswith(_OWNED_BY_ANOTHER):
         return None
+    where, ssh, path = "it", "", quote_path(url.text)
+    if url.kind == "ssh":
+        # Of which folder a server may say so is not repeated as a command.
+        where, ssh, path = "on that server it", "ssh HOST ", "PATH"
     return (
-        "it is another user's, whose hooks would run as you; if you trust them: "
-        f"`git config --global --add safe.directory {shlex.quote(url.text)}`"
+        f"{where} is another user's, whose hooks would run as you; if you trust them: "
+        f"`{ssh}git config --global --add safe.directory {path}`"
     )
 
 

@@ -27,8 +27,9 @@ from uwf_git.errors import Conflict
 from uwf_git.model.names import Oid, ThreadId, is_oid, is_thread_id
 from uwf_git.store.durable import (
     FileMemory,
+    join_below,
     list_names,
-    read_if_there,
+    read_local,
     remove_file,
     replace_file,
 )
@@ -96,7 +97,7 @@ class RunDir(NamedTuple):
     def read(self, note: Note) -> str:
         """Return what was written as *note*; "" if nothing was."""
         with suppress(UnicodeDecodeError):
-            return read_if_there(f"{self.path}.{note}").decode()
+            return (read_local(f"{self.path}.{note}") or b"").decode()
         return ""
 
     def write(self, note: Note, text: str, *, mode: int = 0o666) -> None:
@@ -143,13 +144,16 @@ def runs_folder(store: Store, thread: ThreadId) -> str:
 
 
 def has_runs(store: Store, thread: ThreadId) -> bool:
-    return os.path.isdir(runs_folder(store, thread))
+    # Asked of each thread of a list, which another user's link must not end.
+    with suppress(OSError):
+        return stat.S_ISDIR(os.lstat(os.path.join(store.path, "uwf", _RUN, thread)).st_mode)
+    return False
 
 
 def list_run_dirs(store: Store, thread: ThreadId) -> list[RunDir]:
     """List the run directories of *thread*, one for each turn that is not recorded yet."""
     folder = runs_folder(store, thread)
-    return [RunDir(os.path.join(folder, name)) for name in list_names(folder) if is_oid(name)]
+    return [get_run_dir(store, thread, Oid(name)) for name in list_names(folder) if is_oid(name)]
 
 
 def list_check_runs(store: Store, thread: ThreadId) -> list[RunDir]:
@@ -160,7 +164,8 @@ def list_check_runs(store: Store, thread: ThreadId) -> list[RunDir]:
 
 
 def _list_checks(folder: str) -> list[RunDir]:
-    numbers = sorted(int(name) for name in list_names(folder) if name.isdecimal())
+    names = () if os.path.islink(folder) else list_names(folder)
+    numbers = sorted(int(name) for name in names if name.isdecimal())
     return [RunDir(os.path.join(folder, str(number))) for number in numbers]
 
 
@@ -205,10 +210,13 @@ def remove_folder(path: str) -> None:
 def _is_flat_and_removed(path: str) -> bool:
     """Remove a folder that has only files, as nearly all have; False: something is left."""
     try:
-        with os.scandir(path) as entries:
+        if os.path.islink(path):
+            os.unlink(path)
+            return True
+        with _entered(path) as (folder, entries):
             for entry in entries:
                 # A folder, or what may not be removed, raises an error.
-                os.unlink(entry.path)
+                os.unlink(entry.name, dir_fd=folder)
         os.rmdir(path)
     except FileNotFoundError:
         # A file that went meanwhile may not be the last.
@@ -223,14 +231,25 @@ def _remove_deep(top: str) -> None:
     folders = [top]
     while folders:
         folder = folders.pop()
-        with os.scandir(folder) as entries:
+        with _entered(folder) as (descriptor, entries):
             for entry in list(entries):
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(f"{top}.{os.urandom(8).hex()}")
-                    os.rename(entry.path, folders[-1])
+                    os.rename(entry.name, folders[-1], src_dir_fd=descriptor)
                 else:
-                    os.unlink(entry.path)
+                    os.unlink(entry.name, dir_fd=descriptor)
         os.rmdir(folder)
+
+
+@contextmanager
+def _entered(path: str) -> Iterator[tuple[int, Iterator[os.DirEntry[str]]]]:
+    """Yield the descriptor of a folder, and what is in it; never of one that a link leads to."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with os.scandir(folder) as entries:
+            yield folder, entries
+    finally:
+        os.close(folder)
 
 
 # The work directory and the log of each thread, which stay on this machine.
@@ -260,7 +279,7 @@ def note_once(store: Store, folder: str, thread: ThreadId, content: bytes) -> No
 def take_notes(store: Store, folder: str) -> dict[ThreadId, bytes]:
     path = store.local_path(folder)
     names = sorted(filter(is_thread_id, os.listdir(path))) if os.path.isdir(path) else []
-    told = {ThreadId(name): read_if_there(os.path.join(path, name)) for name in names}
+    told = {ThreadId(name): read_local(os.path.join(path, name)) for name in names}
     found = {thread: content for thread, content in told.items() if content}
     for thread in found:
         # The empty file says that it is known.
@@ -300,7 +319,7 @@ def find_workdir(store: Store, thread: ThreadId) -> str | None:
 
 
 def _read_workdir(path: str) -> str | None:
-    return os.fsdecode(read_if_there(path).removesuffix(b"\n")) or None
+    return os.fsdecode((read_local(path) or b"").removesuffix(b"\n")) or None
 
 
 def forget_workdir(store: Store, thread: ThreadId) -> None:
@@ -316,7 +335,7 @@ def forget_settings(store: Store, thread: ThreadId) -> None:
 
 
 def workdirs_folder(store: Store) -> str:
-    return os.path.join(store.path, _FOLDER)
+    return join_below(store.path, _FOLDER)
 
 
 def _file(store: Store, thread: ThreadId) -> str:
@@ -391,13 +410,8 @@ def find_kill_request(store: Store, thread: ThreadId) -> str | None:
     """Return why *thread* is to end; None if nobody ends it."""
     path = _path(store, thread, _KILL)
     # Each step asks twice, and next to none finds a request.
-    if not os.path.lexists(path):
-        return None
-    try:
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
+    told = read_local(path) if os.path.lexists(path) else None
+    return None if told is None else told.decode(errors="replace")
 
 
 def forget_kill_request(store: Store, thread: ThreadId) -> None:
@@ -413,7 +427,7 @@ def keep_jobs(store: Store, thread: ThreadId, jobs: int) -> None:
 def find_jobs(store: Store, thread: ThreadId) -> int | None:
     """Return the ``keep_jobs`` of the last drive of *thread* here; None before the first."""
     with suppress(ValueError):
-        return int(read_if_there(_path(store, thread, _JOBS)))
+        return int(read_local(_path(store, thread, _JOBS)) or b"")
     return None
 
 
@@ -580,7 +594,9 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
 
 
 def _path(store: Store, thread: ThreadId, suffix: str) -> str:
-    return store.local_path("locks", thread) + suffix
+    # Asked as often as `has_runs`; no lock is a link. Behind a link of the folder only names of
+    # threads are touched.
+    return os.path.join(store.path, "uwf", "locks", thread) + suffix
 
 
 # A cheap first check for work on a thread; commands/agent_run/runs.py finds the worker, but imports
