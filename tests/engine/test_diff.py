@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.commands.inspect.read import Found, compile_pattern, find_in
-from uwf_git.engine.diff import Pair, ValueChange, align, diff_texts, diff_values, render_path
+from uwf_git.engine.diff import Pair, ValueChange, align, diff_texts, diff_values
 from uwf_git.engine.masking import MASK
+from uwf_git.model.node import render_path
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 

@@ -15,6 +15,7 @@ from uwf_git.model.builtin import (
     META_NODE,
     TEXT,
     collect_references,
+    find_unfollowed,
     plan_references,
     reference,
     walk_closure,
@@ -146,6 +147,24 @@ def test_references_are_where_the_schema_says() -> None:
         ({"properties": 1, "patternProperties": [], "items": 3, "anyOf": 4}, {"a": A}, []),
     ]:
         assert collect_references(schema, payload) == found
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"$ref": "#/$defs/r", "$id": "s", "$defs": {"r": REF}}, None),
+        ({"$ref": "other"}, None),
+        ({**REF, "default": {"$ref": A}, "properties": {"$id": {"$ref": "#"}}}, None),
+        ({**REF, "items": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}, None),
+        ({"$defs": {"r": {"$id": "r", **REF}}}, None),
+        ({"$ref": "s#/$defs/r", "$id": "s", "$defs": {"r": REF}}, "$ref 's#/$defs/r'"),
+        ({"items": {"$dynamicRef": "other", **REF}}, "$dynamicRef 'other'"),
+        ({"$ref": "#", "$defs": {"r": {"$id": "r", **REF}}}, "$id 'r' below the top"),
+    ],
+)
+def test_a_schema_may_hide_references_behind_ids(schema: Any, told: str | None) -> None:
+    found = [each.message.partition(" in a schema")[0] for each in find_unfollowed(schema)]
+    assert found == ([] if told is None else [told])
 
 
 def test_two_schemas_that_lead_to_each_other_cost_no_more_at_every_level() -> None:

@@ -41,6 +41,8 @@ def test_each_problem_of_a_value_is_reported_with_its_place() -> None:
         Problem("a[1]", "2 is not of type 'string'"),
         Problem("b", "1 was expected"),
     ]
+    (problem,) = check_value({"additionalProperties": {"const": 1}}, {"a.b": 2})
+    assert problem.path == '["a.b"]'
     told = check_value({"enum": ["it's None", None, True]}, [False, "'None"])[0].message
     assert told == """[false, "'None"] is not one of ["it's None", null, true]"""
 

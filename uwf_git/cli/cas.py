@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
-from uwf_git.cli.app.parameters import INPUT, Input, read_json_input, with_options
+from uwf_git.cli.app.parameters import Input, InputPath, read_json_input, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
 from uwf_git.cli.output.screen import (
@@ -65,6 +65,8 @@ def payload_text(payload: Any) -> str:
 
 # The arguments `[TYPE] FILE` of `put` and `hash`: a payload from a file, and its type.
 
+_FILE = InputPath("put its parts as nodes of their own, and a node that refers to them")
+
 
 class TypedPayload(NamedTuple):
     """A payload named on the command line, not yet read."""
@@ -100,7 +102,7 @@ def _understand(given: dict[str, Any]) -> None:
 
 typed_payload = with_options(
     _understand,
-    click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE"),
+    click.argument("words", nargs=-1, type=_FILE, metavar="[TYPE] FILE"),
     click.option(
         "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
     ),
@@ -246,7 +248,8 @@ def put_command(session: Session, given: TypedPayload) -> None:
 
     TYPE is a schema: its hash, the beginning of it, or the name of a built-in one (Text). The
     payload must be valid, and every node that it refers to must be in the store. All that the node
-    reaches is kept with it, so that git's gc does not remove it. Repeating it changes nothing.
+    reaches is kept with it, so that git's gc does not remove it. FILE has at most 16 MiB. Repeating
+    it changes nothing.
     """
     payload = given.read()
     put = put_payload(session.open_store(create=True), caller_of(session), given.type_text, payload)
@@ -311,7 +314,7 @@ def schema_list_command(session: Session, *, limit: int | None, wide: bool) -> N
         4: "other processes put nodes meanwhile: it is safe to try again",
     },
 )
-@click.argument("file", type=INPUT)
+@click.argument("file", type=_FILE)
 def schema_put_command(session: Session, file: Input) -> None:
     """Store a JSON Schema as a node.
 
@@ -329,7 +332,7 @@ def schema_put_command(session: Session, file: Input) -> None:
     exits={1: "it is not valid, and every problem is listed; or it could not be checked"},
 )
 @click.argument("node", metavar="HASH")
-@click.argument("file", type=INPUT, required=False)
+@click.argument("file", type=_FILE, required=False)
 def schema_validate_command(session: Session, node: str, file: Input | None) -> None:
     """Check a node against its schema.
 
@@ -387,8 +390,7 @@ def bootstrap_command(session: Session) -> None:
 
 
 def _store_table(document: dict[str, Any]) -> str:
-    named = {"(meta-schema)": document["meta"], **document["schemas"]}
-    return render_text([{"name": name, "hash": each} for name, each in named.items()])
+    return render_text([{"name": name, "hash": each} for name, each in document["schemas"].items()])
 
 
 @verb(

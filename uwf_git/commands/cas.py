@@ -8,11 +8,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from uwf_git.agents.limited_fork import DEFAULT, RunLimits, run_limited
+from uwf_git.agents.limited_fork import limits_for, run_limited
 from uwf_git.commands.admin import Initialized, init_store
 from uwf_git.commands.caller import Caller
 from uwf_git.errors import Problem, Refused, StoreDamaged, name_some
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, BYTES, META, TEXT
+from uwf_git.model.builtin import (
+    BUILTIN,
+    BUILTIN_NODES,
+    BYTES,
+    META,
+    TEXT,
+    FindReference,
+    collect_references,
+    direct_references,
+    find_misspelled,
+    find_reference,
+    find_unfollowed,
+)
 from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
 from uwf_git.model.node import (
     Node,
@@ -32,16 +44,14 @@ from uwf_git.store.lookup import (
     open_root,
     put_nodes,
 )
-from uwf_git.store.nodes import node_collision
+from uwf_git.store.nodes import NodeCollision, decode_strictly
 from uwf_git.store.store import Store
 
 # Find the schema node of a type by name or hash.
 #
 # A schema is a meta-schema, or a node whose type is a meta-schema.
 
-BUILTIN_TYPES: dict[str, NodeHash] = {
-    node.payload["title"]: node.hash for node in BUILTIN_NODES if node.hash != META
-}
+BUILTIN_TYPES: dict[str, NodeHash] = {node.payload["title"]: node.hash for node in BUILTIN_NODES}
 """The built-in schemas by their names: ``Text``, ``Role``, …"""
 
 
@@ -180,19 +190,21 @@ def walk_nodes(store: Store, text: str) -> list[Reached]:
     while waiting:
         depth, parent, name = waiting.popleft()
         row, node = build_row(lookup, name)
+        targets: list[NodeHash] = []
+        if node is not None:
+            try:
+                targets = list_targets(lookup, node)
+            except StoreDamaged:
+                # Its type is damaged; that node's own row says so.
+                targets = [node.type]
+            except Refused as error:
+                row, targets = row._replace(problem=error.message), [node.type]
         reached.append(Reached(depth, parent, row))
-        for target in [] if node is None else _targets(lookup, node):
+        for target in targets:
             if target not in seen:
                 seen.add(target)
                 waiting.append((depth + 1, name, target))
     return reached
-
-
-def _targets(lookup: NodeLookup, node: Node) -> list[NodeHash]:
-    with suppress(StoreDamaged):
-        return lookup.list_references(node)
-    # Its type is damaged; that node's own row says so.
-    return [node.type]
 
 
 class Reference(NamedTuple):
@@ -207,7 +219,7 @@ def list_references(store: Store, text: str) -> list[Reference]:
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return [
         Reference(target == node.type, build_row(lookup, target)[0])
-        for target in lookup.list_references(node)
+        for target in list_targets(lookup, node)
     ]
 
 
@@ -267,10 +279,52 @@ def _raw(node: Node) -> bytes | None:
 # A schema that is not built in is only evaluated in a limited child process: a pattern in it may
 # run forever.
 
-_MIB = 1024 * 1024
-
 
 def check_payload(type_node: Node, payload: Any) -> None:
+    """Refuse a payload that breaks its type, or in which a reference would not be found."""
+    _check_problems(type_node, payload)
+    for name in _collect_references(type_node.payload, payload, find_misspelled):
+        raise Refused(
+            f"a reference in the payload is not spelled as the name is: {name}",
+            code="misspelled-reference",
+            hint=f"write {name}: in a payload only that spelling keeps the node",
+            node=name,
+        )
+
+
+def _evaluate(work: Callable[[], Any], *values: Any, what: str) -> Any:
+    return run_limited(work, limits=limits_for(len(encode([*values]))), what=what)
+
+
+# Names in a schema with which the search for references may take long: of patterns and anchors.
+_SLOW = [encode(each) for each in ("patternProperties", "$anchor", "$dynamicAnchor")]
+
+
+def _collect_references(
+    schema: Any, payload: Any, find: FindReference = find_reference
+) -> list[NodeHash]:
+    def collect() -> list[NodeHash]:
+        return collect_references(schema, payload, find)
+
+    whole = encode(schema)
+    if not any(each in whole for each in _SLOW):
+        return collect()
+    found: list[NodeHash] = _evaluate(collect, schema, payload, what="the search for references")
+    return found
+
+
+def list_targets(lookup: NodeLookup, node: Node) -> list[NodeHash]:
+    """List the references of *node*: its type, then those in its payload.
+
+    If the type is missing, list the type alone: it defines which fields are references.
+    """
+    collect = collect_references if node.type in BUILTIN else _collect_references
+    with suppress(NoSuchNode):
+        return direct_references(node, lookup.get_type, collect)
+    return [node.type]
+
+
+def _check_problems(type_node: Node, payload: Any) -> None:
     problems = find_problems(type_node, payload)
     if problems:
         first = problems[0]
@@ -302,18 +356,16 @@ def find_problems(type_node: Node, payload: Any) -> list[Problem]:
 
     def check() -> list[tuple[str, str]]:
         found = check_schema(payload) if type_node.is_self_typed else []
-        return [(each.path, each.message) for each in found or check_value(schema, payload)]
+        found = found or check_value(schema, payload)
+        # An older schema, or that of a role, was not judged when it was put.
+        found = found or find_unfollowed(payload if type_node.is_self_typed else schema)
+        return [(each.path, each.message) for each in found]
 
     # The payload of a meta-schema is a foreign schema; checking it compiles its patterns.
     if type_node.hash in BUILTIN and not type_node.is_self_typed:
         found = check()
     else:
-        size_bytes = len(encode([schema, payload]))
-        # 13 MB of small records take 6 s on a slow machine; a small payload gets little time.
-        seconds = 1 + size_bytes // _MIB
-        memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
-        limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
-        found = run_limited(check, limits=limits, what="the check against the schema")
+        found = _evaluate(check, schema, payload, what="the check against the schema")
     return [Problem(path, message) for path, message in found]
 
 
@@ -334,7 +386,7 @@ def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> N
         if each.hash in closure:
             continue
         closure[each.hash] = each
-        for target in lookup.list_references(each):
+        for target in list_targets(lookup, each):
             if target in BUILTIN or (by_hand is not None and by_hand.lists(target)):
                 continue
             found = lookup.find(target)
@@ -386,7 +438,7 @@ def _find_same(lookup: NodeLookup, node: Node) -> Node | None:
         # All copies in the store are damaged; the new one is whole.
         return None
     if present is not None and (present.type, present.payload) != (node.type, node.payload):
-        raise node_collision(node.hash)
+        raise NodeCollision(node.hash)
     return present
 
 
@@ -507,21 +559,26 @@ def verify_nodes(store: Store, texts: list[str]) -> NodeVerification:
 
 
 def _verify(lookup: NodeLookup, name: NodeHash) -> list[NodeFinding]:
-    node = BUILTIN.get(name)
+    node, first = BUILTIN.get(name), "the built-in schemas"
     findings: list[NodeFinding] = []
     for root in lookup.roots():
+        problem = None
         try:
-            node = root.find(name) or node
+            found = root.find(name, decode_strictly)
         except StoreDamaged as error:
             # A tree that cannot be read may not have had this node.
-            finding = NodeFinding(name, error.message, ref=root.ref)
-            # Several versions of a workflow may have the same file.
-            if root.lists(name) and finding not in findings:
-                findings.append(finding)
+            found, problem = None, error.message if root.lists(name) else None
+        if node is None:
+            node, first = found, root.ref
+        elif found is not None and (found.type, found.payload) != (node.type, node.payload):
+            problem = f"it has two payloads: this one, and another in {first}"
+        # Several versions of a workflow may have the same file.
+        if problem and (finding := NodeFinding(name, problem, ref=root.ref)) not in findings:
+            findings.append(finding)
     if node is not None:
         findings += _verify_type(lookup, node) + _verify_references(lookup, node)
     elif not findings:
-        raise NoSuchNode(name)
+        findings.append(NodeFinding(name, NoSuchNode(name).message))
     return findings
 
 
@@ -544,11 +601,13 @@ def _verify_type(lookup: NodeLookup, node: Node) -> list[NodeFinding]:
 def _verify_references(lookup: NodeLookup, node: Node) -> list[NodeFinding]:
     findings: list[NodeFinding] = []
     try:
-        targets = lookup.list_references(node)
+        targets = list_targets(lookup, node)
     except StoreDamaged:
         return []  # reported with the type
+    except Refused as error:
+        return [NodeFinding(node.hash, error.message)]
     for target in targets:
-        what = "its type" if target == node.type else "it refers to"
+        what = "its type is" if target == node.type else "it refers to"
         try:
             if lookup.find(target) is None:
                 findings.append(

@@ -1,7 +1,6 @@
 """Differences: of JSON values by their paths, of texts by lines."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile, zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -102,7 +101,6 @@ ValuePath: TypeAlias = tuple[str | int, ...]
 
 # A longer path is unreadable; a deeper value differs as a whole.
 _DEEPEST = 50
-_PLAIN_KEY = re.compile(r"[^\s.\[\]\"]+")
 
 
 class ValueChange(NamedTuple):
@@ -119,19 +117,6 @@ class ValueChange(NamedTuple):
 def diff_values(one: Any, other: Any) -> list[ValueChange]:
     """Return the changes that turn *one* into *other*; both must be JSON."""
     return list(_diff((), (), one, other))
-
-
-def render_path(path: ValuePath) -> str:
-    """Format a path as errors do: `phases[0].name`; "" is the root."""
-    told = ""
-    for part in path:
-        if isinstance(part, int):
-            told += f"[{part}]"
-        elif _PLAIN_KEY.fullmatch(part):
-            told += f".{part}" if told else part
-        else:
-            told += f"[{json.dumps(part, ensure_ascii=False)}]"
-    return told
 
 
 def _diff(here: ValuePath, there: ValuePath, one: Any, other: Any) -> Iterator[ValueChange]:

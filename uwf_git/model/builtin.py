@@ -10,9 +10,10 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from uwf_git.errors import Problem
 from uwf_git.model.limits import LIMITS
-from uwf_git.model.names import PATTERN, NodeHash, is_node_hash
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.names import PATTERN, NodeHash, fold, is_node_hash
+from uwf_git.model.node import Node, build_node, encode
 
 _SCHEMA: dict[str, Any] = {"type": ["object", "boolean"]}
 _SCHEMAS: dict[str, Any] = {"type": "array", "items": _SCHEMA}
@@ -54,26 +55,45 @@ META_SCHEMA: dict[str, Any] = {
 # strings. Format: FORMAT.md, "References".
 
 
+FindReference = Callable[[Any], NodeHash | None]
+
+
 def reference(target: NodeHash) -> dict[str, str]:
     return {"$ref": target}
 
 
 def find_reference(value: Any) -> NodeHash | None:
     """Read a reference in either spelling: ``{"$ref": name}``, or json-cas's bare name."""
+    target = _target(value)
+    return NodeHash(target) if is_node_hash(target) else None
+
+
+def _target(value: Any) -> str:
     target = value.get("$ref") if isinstance(value, dict) and len(value) == 1 else value
-    return NodeHash(target) if isinstance(target, str) and is_node_hash(target) else None
+    return target if isinstance(target, str) else ""
 
 
-def collect_references(schema: Any, payload: Any) -> list[NodeHash]:
+def find_misspelled(value: Any) -> NodeHash | None:
+    """Read what would be a reference in capitals: commands take any spelling, payloads one."""
+    target = _target(value)
+    folded = fold(target)
+    # Without a digit it is a word: `accommodation`.
+    is_name = is_node_hash(folded) and any(map(str.isdigit, target))
+    return NodeHash(folded) if folded != target and is_name else None
+
+
+def collect_references(
+    schema: Any, payload: Any, find: FindReference = find_reference
+) -> list[NodeHash]:
     """List the nodes that *payload* refers to, in their order there, each once.
 
     Every branch of ``anyOf``, ``oneOf``, ``allOf`` and ``if/then/else`` is followed, valid or not:
     keeping a node too many costs bytes, losing a node costs the thread.
     """
-    return list(dict.fromkeys(_collect(schema, [schema], payload)))
+    return list(dict.fromkeys(_collect(schema, [schema], payload, find)))
 
 
-def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
+def _collect(root: Any, schemas: list[Any], value: Any, find: FindReference) -> Iterator[NodeHash]:
     """Collect from *value*, to which all of *schemas* apply.
 
     The schemas are followed together, each once: singly, two that lead to each other would double
@@ -81,17 +101,17 @@ def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
     """
     places = _schemas_of_place(root, schemas)
     if any(place.get("format") == "cas_ref" for place in places):
-        target = find_reference(value)
+        target = find(value)
         if target is not None:
             yield target
     if isinstance(value, dict):
         for name, item in value.items():
             inner = [each for place in places for each in _schemas_of_property(place, name)]
-            yield from _collect(root, inner, item)
+            yield from _collect(root, inner, item, find)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             inner = [each for place in places for each in _schemas_of_item(place, index)]
-            yield from _collect(root, inner, item)
+            yield from _collect(root, inner, item, find)
 
 
 def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
@@ -138,6 +158,33 @@ def follow_reference(root: Any, pointer: Any) -> Any:
         else:
             target = target.get(key) if isinstance(target, dict) else None
     return target
+
+
+def find_unfollowed(root: Any) -> list[Problem]:
+    """Return what in the schema *root* may hide a reference to a node, if there is anything.
+
+    ``follow_reference`` knows no ``$id``: with any below the top, ``#`` may be another place.
+    """
+    if encode({"format": "cas_ref"})[1:] not in encode(root) or plan_references(root) is not None:
+        return []
+    hides = "in a schema with cas_ref hides references to nodes"
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if part is not root and isinstance(part.get("$id"), str):
+                return [Problem("", f"$id {part['$id']!r} below the top {hides}")]
+            for keyword in ("$ref", "$dynamicRef"):
+                pointer = part.get(keyword)
+                # A name is no pointer but a reference, in a default or an example.
+                is_pointer = isinstance(pointer, str) and not is_node_hash(pointer)
+                is_own = not str(pointer).startswith("https://json-schema.org/draft/")
+                if is_pointer and is_own and follow_reference(root, pointer) is None:
+                    return [Problem("", f"{keyword} {pointer!r} {hides}")]
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return []
 
 
 def _find_anchor(root: Any, anchor: str) -> Any:
@@ -291,11 +338,15 @@ def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) ->
         found += new
 
 
-def direct_references(node: Node, get_node: Callable[[NodeHash], Node]) -> list[NodeHash]:
+def direct_references(
+    node: Node,
+    get_node: Callable[[NodeHash], Node],
+    collect: Callable[[Any, Any], list[NodeHash]] = collect_references,
+) -> list[NodeHash]:
     """List what *node* refers to: its type, then the references in its payload."""
     schema = node if node.is_self_typed else get_node(node.type)
     targets = [] if node.is_self_typed else [node.type]
-    return list(dict.fromkeys([*targets, *collect_references(schema.payload, node.payload)]))
+    return list(dict.fromkeys([*targets, *collect(schema.payload, node.payload)]))
 
 
 _REF: dict[str, Any] = {

@@ -1,6 +1,8 @@
 """Nodes: the immutable envelope ``{type, payload, timestamp}``, named by a hash of its content."""
 
+import json
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -201,3 +203,19 @@ def build_node(type_hash: NodeHash | None, payload: Any, *, timestamp: int) -> N
     value = canonical(payload)
     name = canonical_hash(type_hash, value)
     return Node(name, type_hash or name, value, timestamp)
+
+
+_PLAIN_KEY = r"[^\s.\[\]\"]+"
+
+
+def render_path(path: Iterable[str | int]) -> str:
+    """Format a path in a JSON value: `phases[0].name`; "" is the root."""
+    told = ""
+    for part in path:
+        if isinstance(part, int):
+            told += f"[{part}]"
+        elif re.fullmatch(_PLAIN_KEY, part):
+            told += f".{part}" if told else part
+        else:
+            told += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return told

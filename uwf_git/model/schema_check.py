@@ -22,6 +22,7 @@ from referencing.jsonschema import DRAFT202012, SchemaRegistry
 from referencing.jsonschema import EMPTY_REGISTRY as _NOTHING_REMOTE
 
 from uwf_git.errors import Problem
+from uwf_git.model.node import render_path
 
 _Validator = jsonschema.Draft202012Validator
 _META = _Validator(_Validator.META_SCHEMA, format_checker=_Validator.FORMAT_CHECKER)
@@ -169,10 +170,7 @@ def _escape(part: object) -> str:
 
 
 def _problem(error: ValidationError) -> Problem:
-    path = ""
-    for part in error.absolute_path:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    return Problem(path, _shorten(error.message))
+    return Problem(render_path(error.absolute_path), _shorten(error.message))
 
 
 def _shorten(told: str) -> str:

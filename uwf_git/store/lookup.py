@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from dulwich.objects import ObjectID, Tree
 
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
-from uwf_git.model.builtin import BUILTIN, direct_references
+from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
 from uwf_git.model.thread import FORMAT
@@ -20,7 +21,9 @@ from uwf_git.store.nodes import (
     NODES,
     TEXT_SUFFIX,
     TREE_MODE,
+    NodeCollision,
     add_nodes,
+    decode_node,
     find_names,
     find_node,
 )
@@ -48,6 +51,10 @@ CAS = "refs/cas/"
 NODES_REF = f"{CAS}nodes"
 
 _MOST_TRIES = 20
+_GO_BACK = (
+    "`git -C {path} log {ref}` lists the puts; `git -C {path} update-ref {ref} COMMIT` goes back "
+    "to one before the damage, and what came after it is put again"
+)
 
 
 def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
@@ -57,7 +64,12 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
         seen = store.refs.find(NODES_REF)
         parent = None if seen is None else read_commit(store.objects, seen)
         folder = None if parent is None else find_entry(store.objects, parent, NODES)
-        growth = add_nodes(store.objects, folder, added)
+        try:
+            growth = add_nodes(store.objects, folder, added)
+        except StoreDamaged as error:
+            if not isinstance(error, NodeCollision):
+                error.hint = _GO_BACK.format(path=shlex.quote(store.path), ref=NODES_REF)
+            raise
         if growth.nodes == folder:
             return False
         tree = Tree()
@@ -103,8 +115,10 @@ class NodeRoot(NamedTuple):
     ref: str
     commit: CommitView
 
-    def find(self, name: NodeHash) -> Node | None:
-        return find_node(self.store.objects, self._folder(), name)
+    def find(
+        self, name: NodeHash, decode: Callable[[NodeHash, bytes], Node] = decode_node
+    ) -> Node | None:
+        return find_node(self.store.objects, self._folder(), name, decode)
 
     def lists(self, name: NodeHash) -> bool:
         return any(True for _name in self.list_readable(name))
@@ -245,15 +259,6 @@ class NodeLookup:
         if node is None:
             raise NoSuchNode(name)
         return node
-
-    def list_references(self, node: Node) -> list[NodeHash]:
-        """List the references of *node*: its type, then those in its payload.
-
-        If the type is missing, list the type alone: it defines which fields are references.
-        """
-        with suppress(NoSuchNode):
-            return direct_references(node, self.get_type)
-        return [node.type]
 
     def resolve(self, prefix: str) -> NodeHash:
         """Return the name of the node that begins with *prefix*; a full name is not looked up."""

@@ -3,7 +3,7 @@
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
@@ -75,6 +75,14 @@ def decode_node(name: NodeHash, content: bytes) -> Node:
     if actual != name:
         raise DamagedNode(name, f"holds other content: its name would be {actual}")
     return check_node(Node(name, type_hash, payload, timestamp))
+
+
+def decode_strictly(name: NodeHash, content: bytes) -> Node:
+    """Read a node as ``decode_node`` does, but in no other bytes than uwf writes."""
+    node = decode_node(name, content)
+    if encode_node(node)[1] != content:
+        raise DamagedNode(name, "is not written as uwf writes it")
+    return node
 
 
 def check_node(node: Node) -> Node:
@@ -193,19 +201,26 @@ class MissingNode(StoreDamaged):
         )
 
 
-def node_collision(name: NodeHash) -> StoreDamaged:
-    return StoreDamaged(
-        f"node {name} is there already with another payload",
-        code="node-collision",
-        hint="change the content by a word and try again; the store is unchanged",
-        node=name,
-    )
+class NodeCollision(StoreDamaged):
+    code = "node-collision"
+
+    def __init__(self, name: NodeHash) -> None:
+        super().__init__(
+            f"node {name} is there already with another payload",
+            hint="change the content by a word and try again; the store is unchanged",
+            node=name,
+        )
 
 
-def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node | None:
+def find_node(
+    objects: ObjectStore,
+    nodes: ObjectID | None,
+    name: NodeHash,
+    decode: Callable[[NodeHash, bytes], Node] = decode_node,
+) -> Node | None:
     """Return the node *name*, checked, or None; for single nodes, unlike `NodeFolders.find`."""
     oid = None if nodes is None else find_blob(objects, nodes, name)
-    return None if oid is None else decode_node(name, get_blob(objects, oid))
+    return None if oid is None else decode(name, get_blob(objects, oid))
 
 
 def get_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node:
@@ -308,10 +323,10 @@ def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownF
         put_entry(leaf.entries, FILE_MODE, (node.hash[2:] + suffix).encode(), blob.id)
         growth.objects.append(blob)
         present = blob.id
-    elif node.hash not in growth.blobs:
+    elif node.hash not in growth.blobs and node is not BUILTIN.get(node.hash):
         kept = decode_node(node.hash, get_blob(objects, present))
         if (kept.type, kept.payload) != (node.type, node.payload):
-            raise node_collision(node.hash)
+            raise NodeCollision(node.hash)
     growth.blobs[node.hash] = present
 
 
@@ -404,7 +419,7 @@ def _unite_entry(objects: _WithNew, found: Sequence[_Entry], before: _Entry | No
     first = nodes[0][0]
     for node, _mode, _oid in nodes:
         if (node.type, node.payload) != (first.type, first.payload):
-            raise node_collision(node.hash)
+            raise NodeCollision(node.hash)
     _node, mode, oid = min(nodes, key=lambda each: (each[0].timestamp, each[2]))
     return mode, oid
 

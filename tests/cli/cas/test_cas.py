@@ -30,7 +30,7 @@ from uwf_git.store.store import Store
 def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
     assert cas("bootstrap", "--format", "text").out.splitlines()[:3] == [
         "NAME              HASH",
-        f"(meta-schema)     {META}",
+        f"JSON Schema       {META}",
         f"Text              {TEXT}",
     ]
 
@@ -99,6 +99,7 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
         (["Text", "--text", "-"], b"a\xff", 1, "standard input is not UTF-8 text (byte 1)"),
         (["Text", "-"], b" " * 50_000_000, 1, "standard input is larger than 16777216 bytes"),
         (["Text", "-"], b"", 2, "standard input is not JSON"),
+        (["Text", "-"], b'"a"\xc2\xa0\f', 2, "standard input is not JSON: there is more text"),
         (
             ["Text", "-"],
             b'{"a":1,"a":2}',
@@ -252,8 +253,8 @@ def test_text_is_a_line_a_problem(cas: Cas, store: Store) -> None:
     assert ran.out.count("\n") == 1
 
 
-@pytest.mark.parametrize(("words", "status"), [([], 2), ([NOWHERE], 1), (["zzz"], 2)])
-def test_missing_node_is_refused(words: list[str], status: int, cas: Cas) -> None:
+@pytest.mark.parametrize(("words", "status"), [([], 2), (["8FWK"], 1), (["zzz"], 2)])
+def test_what_names_no_node_is_refused(words: list[str], status: int, cas: Cas) -> None:
     ran = cas("verify", *words)
 
     assert (ran.status, ran.out) == (status, "")

@@ -6,6 +6,7 @@ from cas_nodes import (
     ENDLESS,
     NOWHERE,
     PERSON,
+    SIGNING,
     TWINS,
     add_misnamed,
     add_notes,
@@ -32,6 +33,7 @@ from uwf_git.commands.cas import (
     put_schema,
     summarize,
     validate_node,
+    verify_nodes,
     walk_nodes,
 )
 from uwf_git.errors import Refused, StoreDamaged
@@ -43,7 +45,14 @@ from uwf_git.model.node import (
     build_node,
     typed_hash,
 )
-from uwf_git.store.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root
+from uwf_git.store.lookup import (
+    NODES_REF,
+    NodeLookup,
+    NoSuchNode,
+    list_nodes,
+    open_root,
+    put_nodes,
+)
 from uwf_git.store.store import Store
 
 
@@ -262,6 +271,84 @@ def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
     ]
 
 
+def test_references_of_a_node_whose_type_is_missing_are_the_type_alone() -> None:
+    store = fresh_store()
+    name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
+
+    assert [each.target.hash for each in list_references(store, name)] == [NOWHERE]
+
+
+REF = {"format": "cas_ref"}
+HIDDEN = {"$ref": "r", "$defs": {"r": {"$id": "r", **REF}}}
+"""A schema behind whose `$ref` no reference is found."""
+
+
+def test_schema_that_hides_references_is_refused_and_so_is_its_use() -> None:
+    store = fresh_store()
+    old = add_unchecked(store, META, HIDDEN)
+
+    with refuses("invalid-payload", match="not a JSON Schema: 1 problem at the top: .ref 'r' in"):
+        put_schema(store, new_caller(), HIDDEN)
+    with refuses("invalid-payload", match=f"breaks schema {old}: .* hides references"):
+        put_payload(store, new_caller(), old, NOWHERE)
+    lone = add_unchecked(store, old, NOWHERE)
+    assert [each.target.hash for each in list_references(store, lone)] == [old]
+    assert len(validate_node(store, lone).problems) == len(verify_nodes(store, [old]).findings) == 1
+    assert put_schema(store, new_caller(), {**HIDDEN, "$defs": {"r": {"$id": "r"}}}).new
+
+
+def test_references_behind_a_pointer_are_found_without_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), {"$ref": "#/$defs/r", "$defs": {"r": REF}}).hash
+    name = put_payload(store, new_caller(), schema, TEXT).hash
+    monkeypatch.delattr("uwf_git.commands.cas.run_limited")
+
+    assert [each.target.hash for each in list_references(store, name)] == [schema, TEXT]
+
+
+def test_search_for_references_that_would_take_for_ever_is_stopped() -> None:
+    store = fresh_store()
+    # No check evaluates a `then` without `if`.
+    slow = {"then": {"patternProperties": {ENDLESS["pattern"]: {"format": "cas_ref"}}}}
+    schema = put_schema(store, new_caller(), slow).hash
+    payload = {"a" * 40 + "b": 1}
+    began = time.process_time()
+
+    with refuses("fence-hit", match="the search for references took too much time"):
+        put_payload(store, new_caller(), schema, payload)
+    lone = add_unchecked(store, schema, payload)
+    first, *others = walk_nodes(store, lone)
+    assert "the search for references" in (first.node.problem or "")
+    assert [each.node.hash for each in others] == [schema, META]
+    assert "the search for references" in verify_nodes(store, [lone]).findings[0].message
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("spelled", [NOWHERE.lower(), {"$ref": "8FWKR3TN5VIQA"}])
+def test_reference_in_another_spelling_is_refused(spelled: Any) -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), {"items": {"format": "cas_ref"}}).hash
+
+    with refuses("misspelled-reference", match=NOWHERE):
+        put_payload(store, new_caller(), schema, [spelled])
+    # The long one is a word, though one could read it as a name.
+    assert put_payload(store, new_caller(), schema, ["accommodation", 5, None]).new
+
+
+def test_damaged_builtin_node_stops_no_put_and_another_damage_is_told() -> None:
+    store = fresh_store()
+    put_nodes(store, [Node(TEXT, META, {}, 0)], SIGNING)
+    note = put_payload(store, new_caller(), "Bytes", "AP8=").hash
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+
+    assert list_references(store, note)[0].target.type_name == "JSON Schema"
+    with refuses("damaged-node") as caught:
+        put_nodes(store, [Node(NOWHERE, TEXT, "right", 0)], SIGNING)
+    assert f"update-ref {NODES_REF} COMMIT" in (caught.value.hint or "")
+
+
 def test_missing_node_is_refused() -> None:
     with pytest.raises(NoSuchNode):
         list_references(fresh_store(), NOWHERE)
@@ -335,8 +422,8 @@ def test_node_whose_type_is_missing_cannot_be_checked() -> None:
         validate_node(store, name)
 
 
-def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
-    assert set(BUILTIN_TYPES.values()) == BUILTIN.keys() - {META}
+def test_every_builtin_schema_has_a_name_of_its_own() -> None:
+    assert set(BUILTIN_TYPES.values()) == BUILTIN.keys()
     assert BUILTIN_TYPES["Text"] == TEXT
 
 

@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from cas_nodes import (
     ENDLESS,
     NOWHERE,
     PERSON,
     SIGNING,
+    TWINS,
     add_misnamed,
     add_unchecked,
     hand_over,
@@ -13,7 +15,6 @@ from cas_nodes import (
     new_caller,
     put_person,
 )
-from fresh_store import fresh_store
 from store.small_packs import loose_file, loosen
 
 from uwf_git.commands.cas import put_payload, put_schema, verify_nodes
@@ -21,6 +22,7 @@ from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import Oid
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup import NODES_REF
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import find_entry, read_commit
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.workflows import SourceFiles, add_version
@@ -32,16 +34,14 @@ def told(store: Store, *texts: str) -> list[str]:
     return [each.message for each in verify_nodes(store, list(texts)).findings]
 
 
-def test_nodes_that_are_whole_have_no_findings() -> None:
-    store = fresh_store()
+def test_nodes_that_are_whole_have_no_findings(store: Store) -> None:
     note = put_payload(store, new_caller(), "Text", "hello").hash
     ada = put_person(store, name="Ada", note={"$ref": note})
 
     assert verify_nodes(store, [ada[:6].lower(), note, ada]) == ((ada, note), ())
 
 
-def test_every_damaged_copy_is_reported_with_its_ref() -> None:
-    store = fresh_store()
+def test_every_damaged_copy_is_reported_with_its_ref(store: Store) -> None:
     note = put_payload(store, new_caller(), "Text", "hello").hash
     hand_over(store, "refs/archive/01J00000000000000000000002")
     add_misnamed(store, note, TEXT, "wrong")
@@ -54,26 +54,47 @@ def test_every_damaged_copy_is_reported_with_its_ref() -> None:
     assert all("holds other content" in each.message for each in findings)
 
 
-def test_damaged_copy_of_a_builtin_node_is_reported() -> None:
-    store = fresh_store()
+def test_missing_node_is_a_finding_among_others(store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    assert told(store, NOWHERE, note) == [f"there is no node {NOWHERE} in this store"]
+
+
+def test_two_payloads_of_one_name_are_reported(store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", TWINS[0]).hash
+    keep_alone(store, THREAD, build_node(TEXT, TWINS[1], timestamp=0))
+
+    (finding,) = verify_nodes(store, [note]).findings
+    assert finding.ref == THREAD
+    assert finding.message == f"it has two payloads: this one, and another in {NODES_REF}"
+
+
+def test_node_in_other_bytes_is_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = build_node(META, PERSON, timestamp=0)
+    suffix, content = encode_node(node)
+    with monkeypatch.context() as patched:
+        patched.setattr("uwf_git.store.nodes.encode_node", lambda _: (suffix, content + b" "))
+        keep_alone(store, THREAD, node)
+
+    assert told(store, node.hash) == [f"node {node.hash} is not written as uwf writes it"]
+
+
+def test_damaged_copy_of_a_builtin_node_is_reported(store: Store) -> None:
     keep_alone(store, THREAD, Node(TEXT, META, {"type": "number"}, 0))
 
     (finding,) = verify_nodes(store, [TEXT]).findings
     assert (finding.node, finding.ref) == (TEXT, THREAD)
 
 
-def test_reference_to_a_missing_node_is_reported() -> None:
-    store = fresh_store()
+def test_reference_to_a_missing_node_is_reported(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
     lone = add_unchecked(store, NOWHERE, {})
 
     assert told(store, ada) == [f"it refers to {NOWHERE}, which is not in this store"]
-    assert told(store, lone) == [f"its type {NOWHERE}, which is not in this store"]
+    assert told(store, lone) == [f"its type is {NOWHERE}, which is not in this store"]
 
 
-def test_reference_to_a_damaged_node_is_reported() -> None:
-    store = fresh_store()
+def test_reference_to_a_damaged_node_is_reported(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     add_misnamed(store, NOWHERE, TEXT, "wrong")
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
@@ -81,21 +102,18 @@ def test_reference_to_a_damaged_node_is_reported() -> None:
     assert told(store, ada)[0].startswith(f"it refers to {NOWHERE}, but node {NOWHERE} holds")
 
 
-def test_damaged_type_is_reported_once() -> None:
-    store = fresh_store()
+def test_damaged_type_is_reported_once(store: Store) -> None:
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
     (message,) = told(store, add_unchecked(store, NOWHERE, {}))
     assert message.startswith(f"it cannot be checked against its type: node {NOWHERE} holds other")
 
 
-def test_type_that_is_no_schema_is_reported() -> None:
-    store = fresh_store()
+def test_type_that_is_no_schema_is_reported(store: Store) -> None:
     note = put_payload(store, new_caller(), "Text", "hello").hash
     assert told(store, add_unchecked(store, note, {})) == [f"its type {note} is not a schema"]
 
 
-def test_schema_that_cannot_be_evaluated_is_reported() -> None:
-    store = fresh_store()
+def test_schema_that_cannot_be_evaluated_is_reported(store: Store) -> None:
     schema = put_schema(store, new_caller(), ENDLESS).hash
     (message,) = told(store, add_unchecked(store, schema, "a" * 100 + "b"))
     assert message.startswith("it cannot be checked against its type: the check against the schema")
@@ -131,8 +149,7 @@ def test_damaged_folder_of_another_thread_is_no_finding(tmp_path: Path) -> None:
     assert told(open_store(store.path), note) == []
 
 
-def test_file_of_several_workflow_versions_is_reported_once() -> None:
-    store = fresh_store()
+def test_file_of_several_workflow_versions_is_reported_once(store: Store) -> None:
     wrong = Node(NOWHERE, TEXT, "wrong", 0)
     version = None
     for number in range(3):

@@ -256,6 +256,21 @@ def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -
     assert (thread, 2, "content") not in places(world, "needle")
 
 
+def test_prompt_of_a_fork_is_found_though_another_thread_is_started_alike(
+    world: World, thread: ThreadId
+) -> None:
+    forks = [world.fork(thread, at="1") for _ in range(2)]
+    world.kill(thread)
+    world.remove(thread)
+    world.reopen()
+    alike = world.start(prompt="Find the needle.")
+
+    prompts = [name for name, _, field in places(world, "needle") if field == "prompt"]
+    assert prompts[0] == alike
+    assert len(prompts) == 2
+    assert prompts[1] in forks
+
+
 def test_damaged_thread_is_one_row_and_the_others_are_searched(
     world: World, thread: ThreadId, git: Git
 ) -> None:

@@ -27,8 +27,7 @@ GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
-def test_step_ends_a_thread_whose_killer_has_died(world: World) -> None:
-    thread = world.begun()
+def test_step_ends_a_thread_whose_killer_has_died(world: World, thread: ThreadId) -> None:
     write_kill_request(world.store, thread, REASON)
 
     with pytest.raises(ThreadNotActive):
@@ -40,9 +39,7 @@ def test_step_ends_a_thread_whose_killer_has_died(world: World) -> None:
     assert os.listdir(world.store.local_path("locks")) == ["init"]
 
 
-def test_step_whose_agent_was_stopped_ends_the_thread(world: World) -> None:
-    thread = world.begun()
-
+def test_step_whose_agent_was_stopped_ends_the_thread(world: World, thread: ThreadId) -> None:
     def play(turn: Turn) -> Played:
         write_kill_request(world.store, thread, REASON)
         return fails("it was stopped: x", kind="interrupted", is_stopped=True)(turn)

@@ -37,8 +37,7 @@ def left_behind(world: World, thread: str) -> list[str]:
     ]
 
 
-def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World) -> None:
-    thread = world.begun()
+def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World, thread: ThreadId) -> None:
     world.fail(thread)
     os.makedirs(world.store.local_path("run", thread, "0" * 40))
     assert left_behind(world, thread)

@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 import pytest
+from cas_nodes import TWINS
 from commands import turns
 from commands.turns import script
 from commands.world import World, fails, replied, says
@@ -178,6 +179,22 @@ def test_step_has_the_fields_of_the_specification(world: World) -> None:
     assert step.payload["prev"] == {"$ref": start}
     assert (step.payload["startedAt"], step.payload["durationMs"]) == (START_MS, 1500)
     assert step.timestamp == START_MS + 1500
+
+
+def test_answer_with_the_name_of_another_text_is_a_failed_attempt(world: World) -> None:
+    thread = world.stepped(says({"text": "x"}, TWINS[0]))
+    told = world.fail(thread, says({"ok": True}, TWINS[1], usage={"inputTokens": 5}))
+
+    name = world.snapshot(thread).get_present().last_attempt
+    assert name is not None
+    payload = world.snapshot(thread).get_node(name).payload
+    assert payload["error"]["kind"] == told.facts["kind"] == "node-collision"
+    assert payload["usage"] == {"inputTokens": 5}
+    assert "content" not in payload
+    assert str(told.hint).startswith("its output is not kept; `uwf thread step ")
+    assert "has its output" not in str(told.hint)
+    world.step(thread, says({"ok": True}, "another word"))
+    world.assert_sound(thread)
 
 
 def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:

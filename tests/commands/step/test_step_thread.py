@@ -53,19 +53,15 @@ def test_strange_usage_never_stops_a_thread(usage: dict[str, Any], world: World)
 
 @pytest.mark.parametrize("lock", [lock_drive, lock_stop])
 def test_no_step_is_taken_while_another_process_drives_or_ends_the_thread(
-    lock: Any, world: World
+    lock: Any, world: World, thread: ThreadId
 ) -> None:
-    thread = world.begun()
-
     with lock(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
         world.step(thread)
 
     assert world.step(thread).role == "writer"
 
 
-def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> None:
-    thread = world.begun()
-
+def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World, thread: ThreadId) -> None:
     def play(turn: Turn) -> Played:
         # As `git update-ref -d` does.
         assert world.store.refs.delete(f"refs/threads/{thread}", seen=turn.snapshot.commit.oid)
@@ -79,9 +75,8 @@ def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> Non
 
 @pytest.mark.parametrize(("version", "told"), [("1", "has format 1"), ("3", "newer")])
 def test_thread_of_another_version_of_the_format_is_not_touched(
-    world: World, version: str, told: str
+    world: World, thread: ThreadId, version: str, told: str
 ) -> None:
-    thread = world.begun()
     snapshot = world.snapshot(thread)
     message = snapshot.commit.message.replace(b"Format: 2", f"Format: {version}".encode())
     draft = CommitDraft(get_tree(world.store.objects, snapshot.commit.tree), (), message, [])

@@ -18,6 +18,11 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 
 
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    return world.begun(PLANS)
+
+
 def status_of(world: World, thread: ThreadId) -> str:
     return world.snapshot(thread).record.status
 
@@ -27,9 +32,7 @@ def tried(world: World, thread: ThreadId) -> tuple[int, bool] | None:
     return None if found is None else (found.number, found.is_verdict)
 
 
-def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
-    thread = world.begun(PLANS)
-
+def test_rejected_work_is_done_again_until_no_try_is_left(world: World, thread: ThreadId) -> None:
     driven, roles = drive(world, thread, script(verifier=BAD))
 
     assert roles == ["executor", "verifier"] * 3
@@ -44,8 +47,7 @@ def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
     world.assert_sound(thread)
 
 
-def test_a_step_that_rejects_work_tells_which_try_and_why(world: World) -> None:
-    thread = world.begun(PLANS)
+def test_a_step_that_rejects_work_tells_which_try_and_why(world: World, thread: ThreadId) -> None:
     play = in_order({}, BAD)
 
     work, verdict = world.step(thread, play), world.step(thread, play)
@@ -54,8 +56,7 @@ def test_a_step_that_rejects_work_tells_which_try_and_why(world: World) -> None:
     assert verdict.said == "rejected, try 1 of 3: no tests; no words; write both"
 
 
-def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
-    thread = world.begun(PLANS)
+def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World, thread: ThreadId) -> None:
     asked = take(world, thread, fails(), {}, BAD, fails())
     assert asked == ["executor", "executor", "verifier", "executor"]
     assert status_of(world, thread) == "failed"
@@ -63,8 +64,7 @@ def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["interrupted", "lost"])
-def test_what_says_nothing_of_the_work_is_no_try(world: World, kind: str) -> None:
-    thread = world.begun(PLANS)
+def test_what_says_nothing_of_the_work_is_no_try(world: World, thread: ThreadId, kind: str) -> None:
     take(world, thread, *[fails(kind=kind)] * 4, {}, BAD, *[fails(kind=kind)] * 4)
     assert (status_of(world, thread), tried(world, thread)) == ("ready", (2, False))
     world.assert_sound(thread)
@@ -87,8 +87,7 @@ def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World
     world.assert_sound(thread)
 
 
-def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
-    thread = world.begun(PLANS)
+def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World, thread: ThreadId) -> None:
     take(world, thread, *[{}, BAD] * 3)
     world.retry(thread, hint="look at the wiki")
 
@@ -157,8 +156,7 @@ def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> 
     assert any(line.startswith("now.json says cursor") for line in told)
 
 
-def test_a_usage_limit_is_no_try(world: World) -> None:
-    thread = world.begun(PLANS)
+def test_a_usage_limit_is_no_try(world: World, thread: ThreadId) -> None:
     take(world, thread, {}, BAD)
     limit = fails(kind="limit", left=StepFiles(reset_at=world.caller.now_ms() + 1000))
     take(world, thread, limit)
@@ -200,8 +198,7 @@ printf '{"meta": {"verified": true}, "content": "What was said."}'
 """
 
 
-def test_events_tell_why_no_try_is_left(world: World) -> None:
-    thread = world.begun(PLANS)
+def test_events_tell_why_no_try_is_left(world: World, thread: ThreadId) -> None:
     take(world, thread, *[{}, BAD] * 3)
     told = EventReader(world.store, EventOptions()).read(world.tip(thread))[-1]
     assert told["type"] == "workflow:error"

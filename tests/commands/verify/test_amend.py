@@ -95,8 +95,7 @@ def test_invalid_workflow_is_reported(world: World) -> None:
     assert any("where a node of type Workflow belongs" in each for each in messages)
 
 
-def test_invalid_agent_is_reported(world: World) -> None:
-    thread = world.begun()
+def test_invalid_agent_is_reported(world: World, thread: ThreadId) -> None:
     world.amend(thread, "writer=x")
     workflow = world.snapshot(thread).record.workflow
 
@@ -106,8 +105,7 @@ def test_invalid_agent_is_reported(world: World) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"maxSteps": 0}, {"maxCost": 0}, {"maxExecutionTime": 2**50}])
-def test_invalid_limit_is_reported(limits: dict[str, Any], world: World) -> None:
-    thread = world.begun()
+def test_invalid_limit_is_reported(limits: dict[str, Any], world: World, thread: ThreadId) -> None:
     world.amend(thread, limits={"maxSteps": 3})
 
     (message,) = told(world, thread, asks(world, thread, {"limits": limits}))

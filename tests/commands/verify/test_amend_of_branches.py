@@ -1,7 +1,7 @@
 """What no command records is found: another workflow for a branch, or while a thread is split."""
 
 import pytest
-from commands.flows import CHECKS, split_checks, tell
+from commands.flows import CHECKS, Split, split_checks, tell
 from commands.world import World
 from fresh_store import fresh_store
 
@@ -36,11 +36,10 @@ def forge(
 
 
 @pytest.mark.parametrize("action", ["amend", "append"])
-def test_another_workflow_of_a_branch_is_found(world: World, action: Action) -> None:
-    at = split_checks(world)
+def test_another_workflow_of_a_branch_is_found(world: World, split: Split, action: Action) -> None:
     workflow = world.put(TALKATIVE).workflow
 
-    told = forge(world, at.children[1], workflow, action)
+    told = forge(world, split.children[1], workflow, action)
 
     assert told == [f"amend gives a branch another workflow than its split: {workflow}"]
 
@@ -71,13 +70,12 @@ def test_an_append_that_does_not_only_add_is_found(
     assert found == ([] if told is None else [said])
 
 
-def test_a_hub_refuses_it(world: World) -> None:
-    at = split_checks(world)
-    forge(world, at.thread, world.put(TALKATIVE).workflow, "append")
+def test_a_hub_refuses_it(world: World, split: Split) -> None:
+    forge(world, split.thread, world.put(TALKATIVE).workflow, "append")
 
     updates = [
         RefUpdate(f"refs/threads/{each}", None, world.tip(each))
-        for each in (at.thread, *at.children)
+        for each in (split.thread, *split.children)
     ]
     told = check_received(world.store._replace(refs=fresh_store().refs), updates)
 
@@ -85,10 +83,8 @@ def test_a_hub_refuses_it(world: World) -> None:
     assert "append does more than add" in told[0].message
 
 
-def test_limits_of_a_branch_are_found(world: World) -> None:
-    at = split_checks(world)
-
-    assert forge(world, at.children[0], None, maxSteps=9) == [
+def test_limits_of_a_branch_are_found(world: World, split: Split) -> None:
+    assert forge(world, split.children[0], None, maxSteps=9) == [
         "amend gives limits to a branch: maxSteps"
     ]
-    assert forge(world, at.thread, None, maxSteps=9) == []
+    assert forge(world, split.thread, None, maxSteps=9) == []

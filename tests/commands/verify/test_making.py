@@ -21,7 +21,7 @@ from uwf_git.engine.flow_move import Rules
 from uwf_git.model.builtin import STEP, TEXT, TRACE, reference
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.flow import Position, parse_flow, parse_position
-from uwf_git.model.names import NodeHash
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.thread import ThreadState, TransitionRecord, Try, build_signal
 from uwf_git.store.store import Store
@@ -237,8 +237,7 @@ def test_a_patch_that_a_flow_cannot_take_is_told(
     assert found.startswith(f"the patch cannot be applied: {told}")
 
 
-def test_a_thread_without_a_built_in_schema_is_told(world: World) -> None:
-    thread = world.begun()
+def test_a_thread_without_a_built_in_schema_is_told(world: World, thread: ThreadId) -> None:
     forge(world.store, f"refs/threads/{thread}", {0: holds(world.store, place(TRACE), None)})
 
     assert messages(world) == [f"the commit has no built-in schema Trace, {TRACE}"]

@@ -37,6 +37,17 @@ def test_each_question_has_its_answer() -> None:
     assert found["points"].references == (NAME,)
 
 
+def test_schema_that_hides_references_is_told_where_they_are_wanted() -> None:
+    hidden = schema_of({"$ref": "r", "$defs": {"r": {"$id": "r", "format": "cas_ref"}}})
+    found = answers(
+        PayloadCheck("wanted", hidden, NAME, 100, wants_references=True),
+        PayloadCheck("answer of a role", hidden, NAME, 100),
+    )
+
+    assert "hides references" in found["wanted"].problems[0].message
+    assert found["answer of a role"].problems == ()
+
+
 def test_nothing_asked_is_nothing_answered() -> None:
     assert answers() == {}
 

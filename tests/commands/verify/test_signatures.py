@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands.flows import split_checks
+from commands.flows import Split
 from commands.world import World
 from refusing import refuses
 from store.signing_keys import (
@@ -243,8 +243,7 @@ def test_process_signs_as_the_settings_of_its_user_say(
     assert [each.verdict.signer for each in told(world)] == ["ada"]
 
 
-def test_commits_that_follow_from_others_are_derived(world: World) -> None:
-    split = split_checks(world)
+def test_commits_that_follow_from_others_are_derived(world: World, split: Split) -> None:
     split.finish_branches()
     split.step()
 

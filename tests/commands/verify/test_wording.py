@@ -75,9 +75,7 @@ def test_numbers_are_quoted_as_they_are_stored(world: World) -> None:
     assert found.startswith("its subject is ")
 
 
-def test_role_with_any_name_is_the_author(world: World) -> None:
-    thread = world.begun()
-
+def test_role_with_any_name_is_the_author(world: World, thread: ThreadId) -> None:
     def play(turn: Turn) -> Any:
         assert turn.role == "writer"
         return replied({"text": "x"})

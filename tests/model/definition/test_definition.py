@@ -49,8 +49,8 @@ def found(findings: Findings) -> tuple[Problem, ...]:
     [
         ("", "s", 1),
         ("type", "s.type", 2),
-        ("x.y", "s.x.y", 3),
-        ("x.y.z", "s.x.y.z", 4),
+        ('["x.y"]', 's["x.y"]', 3),
+        ('["x.y"].z', 's["x.y"].z', 4),
         ("list[1].w", "s.list[1].w", 7),
         ("list[9]", "s.list[9]", 5),
         ("[0]", "s[0]", 1),
@@ -469,6 +469,33 @@ def test_what_nothing_sets_is_told_with_its_place() -> None:
     ]:
         assert [path for path, _ in unset(asked, language=language)] == [place]
     assert "no name 'False'" in unset("state.list = False", language="jsonata")[0][1]
+
+
+VERIFIED = """\
+name: x
+language: {language}
+roles:
+  a: {{}}
+  b: {{outputSchema: {schema}}}
+root: {{type: agent, agentId: a, verifiedBy: {{agentId: b, when: "{when}"}}}}
+"""
+
+
+@pytest.mark.parametrize("language", ["javascript", "jsonata"])
+def test_member_that_no_verdict_has_is_a_warning(language: str) -> None:
+    def told(when: str, schema: str) -> list[tuple[int | None, str, str]]:
+        text = VERIFIED.format(language=language, when=when, schema=schema)
+        return warnings_of(read(text))
+
+    assert told("meta.lists", CLOSED) == [
+        (
+            *(6, "root.verifiedBy.when"),
+            "the outputSchema of b has no 'lists'; did you mean 'list'?",
+        )
+    ]
+    assert told("meta.list.lost", CLOSED) == told("meta.more", CLOSED) == []
+    for schema in ["true", "{$ref: '#/$defs/x', $defs: {x: true}}", "{anyOf: [{}, {}]}"]:
+        assert told("meta.lost", schema) == []
 
 
 @pytest.mark.parametrize(

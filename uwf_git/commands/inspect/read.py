@@ -12,7 +12,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.list import name_damage, walk_threads
 from uwf_git.commands.inspect.show import Commands, get_text
 from uwf_git.commands.inspect.story import Entry, StoryReader, Telling, count_failed
-from uwf_git.engine.diff import ValuePath, align, diff_texts, diff_values, render_path
+from uwf_git.engine.diff import ValuePath, align, diff_texts, diff_values
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.engine.masking import MASK, mask
 from uwf_git.errors import BadUsage, StoreDamaged
@@ -20,7 +20,7 @@ from uwf_git.model.builtin import START, STEP, find_reference
 from uwf_git.model.event_folds import count_attempts, count_steps, describe_files
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash, Oid, ThreadId
-from uwf_git.model.node import Node
+from uwf_git.model.node import Node, render_path
 from uwf_git.model.text import cut, first_line, render_duration, render_time
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
@@ -174,7 +174,7 @@ def _render_entries(
             number = f"{around}{branch['number']}"
             name = f"Branch {number} {branch['label']}"
             if "problem" in branch:
-                yield ThreadEntry(title=name, text=branch["problem"])
+                yield ThreadEntry(title=name, text=inline_text(branch["problem"]))
             inner = branch.get("entries", ())
             yield from _render_entries(inner, tell_time, within=f"{name}, ", around=f"{number}.")
 
@@ -488,7 +488,9 @@ class _Stretch(NamedTuple):
 class _Search:
     def __init__(self, store: Store, request: SearchRequest) -> None:
         self._store, self._request = store, request
-        self._seen: set[NodeHash] = set()
+        # A step by its node; a StartNode by the commit that began its thread, since a thread that
+        # is started alike has the same node.
+        self._seen: set[NodeHash | Oid] = set()
         self._damaged: set[ThreadId] = set()
         # The steps before forks, and of branches: most belong to a thread that is searched later.
         self._behind: list[_Stretch] = []
@@ -518,25 +520,30 @@ class _Search:
         names = {tip.record.workflow, tip.record.workflow_name}
         if self._request.workflow is not None and self._request.workflow not in names:
             return
-        shared = _count_shared(self._store, tip)
+        shared, first = _count_shared(self._store, tip)
         depth = tip.record.depth
         for node in tip.walk_chain():
             if shared is not None and depth <= shared:
                 record = tip.record._replace(node=node.hash, depth=depth)
                 self._behind.append(_Stretch(thread, tip._replace(record=record)))
                 return
-            self._seen.add(node.hash)
+            self._seen.add(first if _begins_thread(node) else node.hash)
             yield from self._look(thread, depth, node, tip)
             depth -= 1
 
     def _search_behind(self, stretch: _Stretch) -> Iterator[dict[str, Any]]:
         depth = stretch.tip.record.depth
         for node in stretch.tip.walk_chain():
-            if node.hash in self._seen:
+            name = self._find_first(stretch.tip) if _begins_thread(node) else node.hash
+            if name in self._seen:
                 return
-            self._seen.add(node.hash)
+            self._seen.add(name)
             yield from self._look(stretch.thread, depth, node, stretch.tip)
             depth -= not stretch.is_joined
+
+    def _find_first(self, tip: Snapshot) -> Oid:
+        *_, first = walk_history(self._store, tip.commit.oid, through_forks=True)
+        return first.commit.oid
 
     def _look(
         self, thread: ThreadId, depth: int, node: Node, tip: Snapshot
@@ -574,6 +581,10 @@ class _Search:
         return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
 
 
+def _begins_thread(node: Node) -> bool:
+    return node.type == START and "parent" not in node.payload
+
+
 def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield the texts of a node, each with the name of its place."""
     if node.type == START:
@@ -584,11 +595,9 @@ def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
     yield "content", get_text(tip, node.payload.get("content"))
 
 
-def _count_shared(store: Store, tip: Snapshot) -> int | None:
-    """Return how many steps a fork still shares with its origin; None for no fork."""
+def _count_shared(store: Store, tip: Snapshot) -> tuple[int | None, Oid]:
+    """Return how many steps a fork still shares (None: no fork), and its own first commit."""
     fewest = tip.record.depth
-    event = None
     for snapshot in walk_history(store, tip.commit.oid):
         fewest = min(fewest, snapshot.record.depth)
-        event = snapshot.record.event
-    return fewest if event == "fork" else None
+    return (fewest if snapshot.record.event == "fork" else None), snapshot.commit.oid

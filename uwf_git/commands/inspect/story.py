@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, TypeAlias
 from uwf_git.commands.inspect.show import Commands, get_text, view_files
 from uwf_git.commands.split import find_container, label_branch
 from uwf_git.commands.verify.history import SignatureReader
-from uwf_git.engine.diff import diff_texts, diff_values, render_path
+from uwf_git.engine.diff import diff_texts, diff_values
 from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, TEXT, find_reference
 from uwf_git.model.event_rules import STEPS, signal_of
 from uwf_git.model.limits import count_tokens, find_cost, tell_limit
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.model.node import Node
+from uwf_git.model.node import Node, render_path
 from uwf_git.model.thread import Split
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

@@ -19,6 +19,7 @@ from uwf_git.commands.turn.turn import (
     Turn,
     build_thread_result,
     check_state,
+    refuse_answer,
 )
 from uwf_git.engine.flow_state import describe_rejection, find_reason
 from uwf_git.errors import AgentFailed, Conflict
@@ -29,6 +30,7 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import Event, Status, drop_unfit
 from uwf_git.store.git.program import agent_identity
+from uwf_git.store.nodes import NodeCollision
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
 from uwf_git.store.threads.history import (
@@ -233,12 +235,13 @@ def record_at(
 # it moved otherwise, a finished step is kept as a commit of its own.
 
 _SHORT = 12
+_READ = "; `uwf thread read {thread}` has its output"
 _NEXT = {
-    "ready": "`uwf thread step {thread}` tries again; `uwf thread read {thread}` has its output",
+    "ready": f"`uwf thread step {{thread}}` tries again{_READ}",
     "given up": "its place in the flow was given up (onError: continue): `uwf thread step "
-    "{thread}` goes on without it; `uwf thread read {thread}` has its output",
+    f"{{thread}}` goes on without it{_READ}",
     "failed": "`uwf thread step {thread}` tries again, and `uwf thread retry {thread}` lets a run "
-    "go on; `uwf thread read {thread}` has its output",
+    f"go on{_READ}",
     "waiting": "it can be tried again when the limit ends: `uwf thread run {thread} --wait` sleeps "
     "until then",
     "paused": "the thread is paused: `uwf thread resume {thread}` lets it go on",
@@ -279,7 +282,10 @@ class TurnFailed(AgentFailed):
             or find_kill_request(turn.store, turn.thread) is not None
         )
         after = "given up" if is_given_up else status
-        told = _NEXT["ending" if is_ending else after].format(thread=turn.thread)
+        told = _NEXT["ending" if is_ending else after]
+        if error.get("kind") == NodeCollision.code:
+            told = told.removesuffix(_READ)
+        told = told.format(thread=turn.thread)
         if recorded is not None and played.files is not None:
             changed = recorded[:_SHORT]
             told += (
@@ -358,10 +364,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         interrupted.hint = f"{interrupted.saved}: `uwf thread run {turn.thread}` goes on with it"
         raise interrupted
     while True:
-        new = build_turn(turn, played)
-        program = agent_name(turn.agent.payload["command"])
-        signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
-        commit = record_next(turn.store, turn.snapshot, new, signing)
+        played, new, commit = _write_turn(caller, turn, played)
         try:
             advance_head(turn.store, head, commit)
             break
@@ -398,6 +401,25 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     if stepped.status == "failed":
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped
+
+
+def _write_turn(caller: Caller, turn: Turn, played: Played) -> tuple[Played, NewCommit, Oid]:
+    """Write the commit of a turn; it has failed if the name of one of the agent's texts is taken.
+
+    Else each step would take up the same answer again.
+    """
+    new = build_turn(turn, played)
+    program = agent_name(turn.agent.payload["command"])
+    signing = caller.signing(turn.store, author=agent_identity(turn.role, program))
+    try:
+        return played, new, record_next(turn.store, turn.snapshot, new, signing)
+    except NodeCollision as taken:
+        if (played.error or {}).get("kind") == taken.code:
+            raise
+        error = {"kind": taken.code, "message": f"its output cannot be kept: {taken.message}"}
+        left = StepFiles(usage=refuse_answer(played, error).left.usage)
+    bare = played._replace(reply=None, error=error, stdout=b"", stderr=b"", left=left)
+    return _write_turn(caller, turn, bare._replace(hint="its output is not kept"))
 
 
 def _is_given_up(turn: Turn, new: NewCommit) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
+from uwf_git.agents.limited_fork import LimitedRunBug, limits_for, run_limited
 from uwf_git.commands.split import Remaking
 from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.engine.flow_move import Rules
@@ -20,7 +20,7 @@ from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check, schema_check
 from uwf_git.store.lookup import NodeFileChange, NodeFolders, TreeEntry, object_id
-from uwf_git.store.nodes import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
+from uwf_git.store.nodes import TEXT_SUFFIX, MissingNode, decode_node, decode_strictly
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.objects.strict import RecentObjects, StrictCommit
@@ -117,13 +117,11 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
         found = check_schema(payload) if each.schema.is_self_typed else []
         found = found or check_value(schema, payload)
         references = builtin.collect_references(schema, payload) if each.wants_references else ()
+        # The answers of a role refer to nothing, whatever its schema has.
+        found = found or (builtin.find_unfollowed(schema) if each.wants_references else [])
         return [(problem.path, problem.message) for problem in found], list(references)
 
-    size_bytes = sum(each.size_bytes for each in questions)
-    # The smaller the payloads, the sooner the limit.
-    seconds = 1 + size_bytes // _MIB
-    memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
-    limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
+    limits = limits_for(sum(each.size_bytes for each in questions))
     what = "the check against the schema"
     answers = run_limited(lambda: [check(each) for each in questions], limits=limits, what=what)
     for each, (problems, references) in zip(questions, answers, strict=True):
@@ -285,9 +283,7 @@ class NodeChecks:
         if known is not None and known.node.hash == name:
             return known
         content = get_blob(self._objects, object_id(blob))
-        node = decode_node(name, content)
-        if encode_node(node)[1] != content:
-            raise DamagedNode(name, "is not written as uwf writes it")
+        node = decode_strictly(name, content)
         is_long = node.type == builtin.TEXT and len(content) > _LONGEST_KEPT
         kept = node._replace(payload=None) if is_long else node
         try:

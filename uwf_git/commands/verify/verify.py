@@ -18,7 +18,7 @@ from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.worktree.chain import Made, find_chain
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged, StoreFailed
 from uwf_git.model.names import NotAThreadId, Oid, ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED
 from uwf_git.store.lookup import CAS, NODES_REF
@@ -134,7 +134,9 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
                     steps.append((step, before.turn_start))
         if not steps:
             continue
-        chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
+        chain = None
+        with suppress(StoreFailed):
+            chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
         log = [] if chain is None else chain.read_log()
         if chain is None or not log:
             told = f"the files of thread {target.name} are not here, and were not checked"
