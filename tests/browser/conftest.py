@@ -1,6 +1,6 @@
 """Chromium by Playwright; a test that asks for it is skipped with the name of what is missing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from browser.chromium import HINT, NoBrowser, open_chromium
 from browser.ui import Server, Tab, serve
-from commands.world import World, make_world
+from commands.conftest import world
+from commands.world import World
 
-from uwf_git.model.names import ThreadId
+__all__ = ["world"]
 
 _BUILD = Path(__file__).parents[2] / "build" / "browser"
 
@@ -52,12 +53,6 @@ def mermaid() -> str:
 def axe() -> str:
     """The script of axe-core."""
     return _read_script("axe")
-
-
-@pytest.fixture
-def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], ThreadId]) -> World:
-    """An empty store, and a caller in a directory beside it."""
-    return make_world(tmp_path, clock, thread_ids)
 
 
 @pytest.fixture

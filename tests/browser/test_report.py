@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from browser.ui import RIGHT_TO_LEFT, reads_right_to_left
 from commands.step.test_record_turn import CHECKS
 from commands.turns import drive, script
 from commands.world import World
@@ -119,6 +120,13 @@ def test_its_links_lead_to_their_places(page: Any, world: World) -> None:
     assert page.evaluate("document.querySelector(':target h3').textContent") == (
         "3. reviewer taken back"
     )
+
+
+def test_a_paragraph_has_the_direction_of_its_script(page: Any, world: World) -> None:
+    show(page, world, world.start(workflow=world.put().workflow, prompt=RIGHT_TO_LEFT))
+
+    assert reads_right_to_left(page.locator("h1"))
+    assert reads_right_to_left(page.locator(".content p"))
 
 
 def test_two_hundred_steps_make_a_report_that_opens(

@@ -3,17 +3,22 @@
 import re
 from typing import Any
 
+import pytest
 from browser.ui import ASKED, Tab, ask, expect
 from commands.world import World
 
-from uwf_git.commands.control.answer import PersonAnswer, answer_thread, patch_thread, read_question
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.model.names import ThreadId
 
 
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    return ask(world)
+
+
 def answer_elsewhere(world: World, thread: ThreadId, *, good: bool) -> None:
-    question = read_question(world.store, world.caller, thread)
     meta = {"good": good, "why": "elsewhere", "version": 7, "then": {"do": "stop"}}
-    answer_thread(world.store, world.caller, question, PersonAnswer(meta))
+    world.answer(thread, PersonAnswer(meta))
 
 
 def choose(tab: Tab, group: str, option: str) -> None:
@@ -37,8 +42,7 @@ def read_meta(world: World, thread: ThreadId) -> Any:
     return world.snapshot(thread).get_head_node().payload["meta"]
 
 
-def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_form_has_a_field_of_each_kind(world: World, thread: ThreadId, tab: Tab) -> None:
     tab.open(f"/t/{thread}")
     tab.find("link", "Answer").first.click()
     expect(tab.find("heading", "Answer as judge")).to_be_visible()
@@ -73,8 +77,7 @@ def test_form_has_a_field_of_each_kind(world: World, tab: Tab) -> None:
     assert tab.heard == []
 
 
-def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_problems_stand_at_their_fields(world: World, thread: ThreadId, tab: Tab) -> None:
     tab.open(f"/t/{thread}/answer")
     tab.page.get_by_label("pages").fill("many")
     tab.page.get_by_label("weight").fill("-1")
@@ -106,9 +109,10 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
     assert [each for each in tab.heard if "422" not in each] == []
 
 
-def test_question_is_shown_with_task_state_and_newest_steps(world: World, tab: Tab) -> None:
-    thread = ask(world)
-    patch_thread(world.store, world.caller, thread, {"tone": "friendly"})
+def test_question_is_shown_with_task_state_and_newest_steps(
+    world: World, thread: ThreadId, tab: Tab
+) -> None:
+    world.patch(thread, {"tone": "friendly"})
     answer_elsewhere(world, thread, good=False)
     world.step(thread)
     tab.open(f"/t/{thread}/answer")
@@ -132,8 +136,7 @@ def test_title_is_the_label_of_a_field(world: World, tab: Tab) -> None:
     expect(tab.page.locator("#problems li").nth(1)).to_contain_text("Your reason: this is needed")
 
 
-def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_what_was_typed_survives_a_reload(world: World, thread: ThreadId, tab: Tab) -> None:
     tab.open(f"/t/{thread}/answer")
     fill_needed(tab)
     tab.find("button", "Add topics").click()
@@ -153,8 +156,9 @@ def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
     )
 
 
-def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_thread_that_moved_on_keeps_what_was_typed(
+    world: World, thread: ThreadId, tab: Tab
+) -> None:
     tab.open(f"/t/{thread}/answer")
     fill_needed(tab)
     tab.page.get_by_label("Note").fill("Asked Ada.")
@@ -172,8 +176,9 @@ def test_thread_that_moved_on_keeps_what_was_typed(world: World, tab: Tab) -> No
     expect(tab.page.locator("pre")).to_have_count(0)
 
 
-def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_lost_race_records_nothing_and_keeps_what_was_typed(
+    world: World, thread: ThreadId, tab: Tab
+) -> None:
     # The page is not told of the other answer before it sends its own.
     tab.page.route("**/api/stream*", lambda route: route.abort())
     tab.open(f"/t/{thread}/answer")
@@ -190,8 +195,7 @@ def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: T
     expect(tab.page.locator(".of-step h2")).to_have_text("3. judge")
 
 
-def test_json_and_fields_change_into_each_other(world: World, tab: Tab) -> None:
-    thread = ask(world)
+def test_json_and_fields_change_into_each_other(world: World, thread: ThreadId, tab: Tab) -> None:
     tab.open(f"/t/{thread}/answer")
     fill_needed(tab)
     tab.find("button", "Write JSON instead").click()

@@ -2,16 +2,13 @@
 
 import re
 
-import pytest
 from browser.test_ui_keyboard import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_waiting, tell_work
 
-from uwf_git.commands.control.answer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.start import StartRequest
 from uwf_git.model.names import ThreadId
 from uwf_git.store.trust import untrust_agents
 
@@ -19,11 +16,8 @@ from uwf_git.store.trust import untrust_agents
 def failed(world: World, *agents: str) -> ThreadId:
     """Start a thread whose first agent failed."""
     thread = world.start(*agents, workflow=world.put().workflow)
-    try:
-        world.step(thread, fails("exit status 7: no such module"))
-    except TurnFailed:
-        return thread
-    raise AssertionError
+    world.fail(thread, fails("exit status 7: no such module"))
+    return thread
 
 
 def test_retry_with_a_hint_goes_on_in_the_background(world: World, tab: Tab) -> None:
@@ -49,8 +43,7 @@ def test_click_trusts_no_command(world: World, tab: Tab) -> None:
     ran = world.place / "ran"
     command = world.program(f"touch {ran}")
     workflow = world.put(f"{DEMO}defaultAgent: {command}\n").workflow
-    request = StartRequest(workflow, "Do it.")
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    thread = world.begin(StartRequest(workflow, "Do it."))
     # As if workflow and thread had been fetched.
     untrust_agents(world.store, command=command)
     tab.open(f"/t/{thread}")
@@ -119,7 +112,7 @@ def test_page_offers_and_shows_what_is_there(world: World, tab: Tab) -> None:
     tab.open(f"/t/{thread}")
     notices = tab.page.locator(".notice")
     expect(notices.get_by_role("link", name="Answer")).to_be_visible()
-    pause_thread(world.store, world.caller, thread, reason="hold")
+    world.pause(thread, reason="hold")
     expect(notices.last).to_contain_text("paused: hold")
     expect(notices.first).to_contain_text("It can be answered once the thread is resumed.")
     expect(notices.get_by_role("link")).to_have_count(0)
@@ -210,7 +203,7 @@ def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
         usage = {"costUsd": dollars}
         world.step(thread, lambda _turn: replied({"text": "a"}, usage=usage))  # noqa: B023 - called at once
     killed = world.start(prompt="Dropped")
-    kill_thread(world.store, world.caller, killed, reason="")
+    world.kill(killed)
     tab.open()
     titles = tab.page.locator("a.row .task")
     expect(titles).to_have_text(["Task 2", "Task 1", "Task 0"])
@@ -238,11 +231,9 @@ def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> No
     trust(world, agent)
     failed = [world.start(agent, prompt=f"Task {number}") for number in range(3)]
     for thread in failed:
-        with pytest.raises(TurnFailed):
-            world.step(thread, fails())
+        world.fail(thread)
     untouched = world.start("gone", prompt="Other")
-    with pytest.raises(TurnFailed):
-        world.step(untouched, fails())
+    world.fail(untouched)
     tab.open()
     expect(tab.find("button", "Retry 4 failed…")).to_be_visible()
     tab.page.get_by_label("Search threads").fill("Task")
@@ -261,7 +252,7 @@ def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> No
 
 def test_a_press_is_a_click_though_the_page_is_drawn_meanwhile(world: World, tab: Tab) -> None:
     thread = world.begun()
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     tab.open(f"/t/{thread}")
     tab.page.get_by_label("and go on").uncheck()
     tab.find("button", "Resume").click()

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from browser.test_report import tell_branches, tell_damaged
 from browser.ui import Listener, Tab, ask, end, expect
-from commands.world import World
+from commands.world import World, says
 from web.stories import tell_hostile, tell_work
 
-from uwf_git.commands.control.answer import pause_thread
 from uwf_git.model.names import ThreadId
 
 _SEEN = """() => {
@@ -79,6 +78,17 @@ def test_tour_from_list_to_recorded_answer(world: World, tab: Tab) -> None:
     assert world.snapshot(thread).record.depth == 2
 
 
+def test_step_that_is_chosen_in_a_narrow_window_has_the_focus(world: World, tab: Tab) -> None:
+    thread = world.stepped(*[says({"text": "a text"}), says({"ok": False})] * 6)
+    tab.page.set_viewport_size({"width": 320, "height": 256})
+    tab.open(f"/t/{thread}")
+    tab.page.locator("a.event").nth(5).focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("region", "The chosen step")).to_be_focused()
+    expect(tab.find("region", "The chosen step")).to_be_in_viewport()
+    press_until(tab, "Content")
+
+
 def test_update_keeps_focus_and_what_is_typed(world: World, tab: Tab) -> None:
     thread = waiting(world)
     tab.open()
@@ -97,7 +107,7 @@ def test_update_keeps_focus_and_what_is_typed(world: World, tab: Tab) -> None:
     why = tab.page.get_by_label("Why, or a hint")
     why.fill("half a ")
     why.press("End")
-    pause_thread(world.store, world.caller, thread)
+    world.pause(thread)
     expect(tab.page.locator(".head .badge")).to_have_text("‖paused")
     tab.page.keyboard.type("word")
     expect(why).to_have_value("half a word")
@@ -255,6 +265,21 @@ def test_nothing_is_wider_than_the_window(
 
     assert check_views(wide, places, check) == {}
     context.close()
+
+
+def test_what_is_chosen_is_seen_in_forced_colours(world: World, tab: Tab) -> None:
+    tab.page.emulate_media(forced_colors="active")
+    tab.open(f"/t/{world.stepped()}")
+    tab.page.locator("[role=tab]").first.wait_for()
+
+    borders = tab.page.evaluate(
+        "[...document.querySelectorAll('[role=tab], #bar nav a')].map(each => ["
+        "each.matches('[aria-selected=true], [aria-current]'),"
+        "getComputedStyle(each).borderBottomWidth])"
+    )
+
+    assert len(borders) > 3
+    assert all(border == ("3px" if is_chosen else "0px") for is_chosen, border in borders)
 
 
 def test_reduced_motion_moves_nothing(tab: Tab, places: Places) -> None:

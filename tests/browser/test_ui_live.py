@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from browser.ui import Listener, Tab, end, expect, serve
-from commands.world import DEMO, World
+from commands.world import DEMO, World, says
 
+from uwf_git.commands.control.answer import pause_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import log_path
 
@@ -54,6 +55,21 @@ def test_run_elsewhere_is_seen_from_its_start_to_its_end(world: World, tab: Tab)
     assert end(driver) == 0
     expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("checker")
     assert tab.heard == []
+
+
+def test_thread_that_needs_a_person_is_announced(world: World, tab: Tab) -> None:
+    thread = world.begun(DEMO, "nobody", "checker=human")
+    told = tab.find("status")
+    tab.open(f"/t/{thread}")
+    expect(tab.page).to_have_title("ready · Do it. · uwf")
+    world.step(thread, says({"text": "a text"}))
+    expect(tab.page.locator("a.event").last).to_contain_text("writer")
+    expect(told).to_have_text("")
+    world.step(thread)
+    expect(told).to_have_text("Do it.: waiting")
+    expect(tab.page).to_have_title("waiting · Do it. · uwf")
+    pause_thread(world.store, world.caller, thread)
+    expect(told).to_contain_text("Do it.: paused")
 
 
 def test_running_agent_is_paused_and_killed(world: World, tab: Tab) -> None:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser.ui import Tab, expect
+from browser.ui import RIGHT_TO_LEFT, Tab, expect, reads_right_to_left
 from commands.flows import finish, split_checks
 from commands.step.test_record_turn import CHECKS
 from commands.turns import script
@@ -81,6 +81,9 @@ def test_long_thread_shows_its_newest_events(world: World, tab: Tab) -> None:
     tab.open(f"/t/{thread}")
     tab.find("button", "Show 31 earlier events").click()
     expect(events).to_have_count(231)
+    # On paper nothing can be scrolled.
+    tab.page.emulate_media(media="print")
+    assert tab.page.locator("ol.timeline").evaluate("at => at.scrollHeight === at.clientHeight")
 
 
 # A thread in the page: what its steps say, how they differ, how to check them, its branches.
@@ -118,6 +121,17 @@ def test_step_is_told_compared_and_checked(world: World, tab: Tab) -> None:
     expect(tab.find("heading", "4. developer")).to_be_visible()
     expect(tab.find("tab", "Diff")).to_have_attribute("aria-selected", "true")
     assert tab.heard == []
+
+
+def test_text_has_the_direction_of_its_script(world: World, tab: Tab) -> None:
+    thread = world.start(workflow=world.put().workflow, prompt=RIGHT_TO_LEFT)
+    tab.open()
+    expect(tab.page.locator("a.row")).to_have_count(1)
+    assert reads_right_to_left(tab.page.locator("a.row .task"))
+    tab.open(f"/t/{thread}")
+    expect(tab.find("heading", level=1)).to_have_text(RIGHT_TO_LEFT)
+    assert reads_right_to_left(tab.find("heading", level=1))
+    assert reads_right_to_left(tab.page.locator(".of-about .content p"))
 
 
 def test_a_box_of_the_picture_leads_to_the_steps_of_its_role(world: World, tab: Tab) -> None:

@@ -206,6 +206,26 @@ def expect(found: Any) -> Any:
     return expect(found)
 
 
+RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd Ada!"
+"""A greeting that begins at the right, and ends at the left with its mark."""
+
+_LEFTS = """at => ['\u05e9', 'Ada', '!'].map(word => {
+    const walker = document.createTreeWalker(at, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode() && !walker.currentNode.data.includes(word));
+    const range = document.createRange();
+    const start = walker.currentNode.data.indexOf(word);
+    range.setStart(walker.currentNode, start);
+    range.setEnd(walker.currentNode, start + word.length);
+    return range.getBoundingClientRect().left;
+})"""
+
+
+def reads_right_to_left(found: Any) -> bool:
+    """Check where the parts of RIGHT_TO_LEFT stand in what was *found*."""
+    lefts: list[float] = found.evaluate(_LEFTS)
+    return lefts == sorted(lefts, reverse=True)
+
+
 def end(driver: subprocess.Popen[bytes]) -> int:
     """Wait until a process has ended by itself; return its exit status."""
     driver.communicate(timeout=20)

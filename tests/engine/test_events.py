@@ -1,14 +1,17 @@
+import html
 import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from uwf_git.engine.events import LoopPass, Node, TransitionFacts, TurnStarted, build_events
 from uwf_git.engine.markdown import (
     ThreadEntry,
     fence_text,
+    inline_text,
     lower_headings,
     place_text,
     render_document,
@@ -215,11 +218,38 @@ def test_thread_reads_well() -> None:
         ({"a": ["x\ny"]}, '- **a**: `["x\\ny"]`'),
         ({"a`b": 1}, "- **``a`b``**: 1"),
         ({"a": "<b>"}, "- **a**: `<b>`"),
+        ({"a": ["*b*]: c"]}, "- **a**:\n  - `*b*]: c`"),
+        ({"a": "x*2*y\nz"}, "- **a**:\n  > ```text\n  > x*2*y\n  > z\n  > ```"),
+        ({"a": "x:\n  y"}, "- **a**:\n  > ```text\n  > x:\n  >   y\n  > ```"),
         ({"a": ["# x", "- y", "z", "1. w"]}, "- **a**:\n  - `# x`\n  - `- y`\n  - z\n  - `1. w`"),
     ],
 )
 def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
     assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
+
+
+MARKS = [
+    "*", "**", "_", "__", "~~", "`", "``", "[", "]", "(", ")", "!", "\\", "<", ">", "&", "lt;", "#",
+    " ", "a", "b1", "日", ".", ":", "@", "/",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(MARKS), max_size=12).map("".join))
+def test_data_is_read_as_it_is_recorded(text: str) -> None:
+    parser = MarkdownIt("commonmark").enable("strikethrough")
+
+    shown = parser.render(f"# {inline_text(text)}")
+
+    inside = re.sub(r"</?(?:h1|code)>", "", shown)
+    assert html.unescape(inside).strip() == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["snake_case_name", "_private", "*.py and *.js", "f(*args, **more)", "2 * 3 * 4", "AT&T"],
+)
+def test_data_that_markdown_takes_for_text_is_text(text: str) -> None:
+    assert inline_text(text) == text
 
 
 @pytest.mark.parametrize(

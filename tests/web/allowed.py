@@ -71,3 +71,11 @@ class Parsed(HTMLParser):
     def text(self) -> str:
         """All that is shown."""
         return "".join(self.texts)
+
+
+def harmless(report: str) -> Parsed:
+    """Parse a report, which has nothing foreign and no sign that deceives."""
+    seen = Parsed(report)
+    assert seen.foreign == []
+    assert HOSTILE_SIGNS.search(seen.text) is None
+    return seen

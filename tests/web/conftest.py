@@ -1,5 +1,5 @@
-"""The fixture of the tests of reports: a small world."""
+"""The fixtures of the tests of reports: a small world."""
 
-from commands.conftest import world
+from commands.conftest import thread, world
 
-__all__ = ["world"]
+__all__ = ["thread", "world"]

@@ -6,15 +6,7 @@ from commands.world import World, says
 from seal import START_MS
 
 from uwf_git.agents.command_line import AgentReply
-from uwf_git.commands.control.answer import (
-    PersonAnswer,
-    answer_thread,
-    patch_thread,
-    pause_thread,
-    read_question,
-    resume_thread,
-)
-from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, StepFiles
 from uwf_git.model.names import ThreadId
@@ -139,12 +131,12 @@ def tell_work(world: World) -> ThreadId:
     first = {"summary": "Escaped the name", "filesChanged": ["auth/ldap.py", "tests/test_ldap.py"]}
     prompt = "# You are developer\n\n" + "Read it all.\n" * 5_000
     world.step(thread, played(first, BUILT, ms=185_000, tokens=52_000, prompt=prompt))
-    pause_thread(world.store, world.caller, thread, reason="Let me look at it first.")
-    patch_thread(world.store, world.caller, thread, {"seen": True}, reason="I looked.")
-    resume_thread(world.store, world.caller, thread)
+    world.pause(thread, reason="Let me look at it first.")
+    world.patch(thread, {"seen": True}, reason="I looked.")
+    world.resume(thread)
     refusal = {"approved": False, "why": "The group filter is not escaped."}
     world.step(thread, played(refusal, "", ms=31_000, tokens=9_000))
-    poke_thread(world.store, world.caller, thread, hint="Look at groups.py too.")
+    world.poke(thread, hint="Look at groups.py too.")
     refusal = {"approved": False, "why": "Neither the group filter nor groups.py is escaped."}
     world.step(thread, played(refusal, "Two places are left.", ms=33_000, tokens=9_500))
     second = {"summary": "Escaped all filters", "filesChanged": ["auth/ldap.py", "auth/groups.py"]}
@@ -179,8 +171,8 @@ def tell_hostile(world: World) -> ThreadId:
     )  # fmt: skip
     world.step(thread, lambda _turn: Played(reply, START_MS, 1))
     reason = f"{MARKDOWN_ATTACK} {SECRET}"
-    patch_thread(world.store, world.caller, thread, {ATTACK: ATTACK, KEY: KEY}, reason=reason)
-    pause_thread(world.store, world.caller, thread, reason=reason)
+    world.patch(thread, {ATTACK: ATTACK, KEY: KEY}, reason=reason)
+    world.pause(thread, reason=reason)
     return thread
 
 
@@ -211,8 +203,7 @@ def tell_waiting(world: World) -> ThreadId:
     agents = ("planner=human", "developer=nobody", "reviewer=human")
     thread = world.start(*agents, workflow=world.put(WORK).workflow, prompt=TASK)
     world.step(thread)
-    question = read_question(world.store, world.caller, thread)
-    answer_thread(world.store, world.caller, question, PersonAnswer({"phases": []}, "By hand."))
+    world.answer(thread, PersonAnswer({"phases": []}, "By hand."))
     world.step(thread, says({"summary": "built"}))
     world.step(thread)
     return thread

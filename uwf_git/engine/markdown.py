@@ -22,7 +22,15 @@ _INDENTED_FENCE = re.compile(r"^[ \t]+(?:`{3}|~{3})", re.MULTILINE)
 _LINK_DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[[^\]\n]+\]:", re.MULTILINE)
 _TAG = re.compile(r"<(?:[!?]|/[A-Za-z]|[A-Za-z][A-Za-z0-9-]*(?=[\s/>]|$))", re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
-_BEGINS_A_BLOCK = re.compile(r"\s*(?:[#>~=|]|[-+*]\s|\d+[.)](?:\s|$)|[-*_]{3})|.*\]:")
+_BEGINS_A_BLOCK = re.compile(r"\s*(?:[#>~=|]|(?:[-*_]+|\+|\d+[.)])(?:\s|$)|[-*_]{3})|[^`].*\]:")
+# What Markdown (struck text: that of GitHub) takes out of data, or lays out in its own way.
+_MARK = re.compile(
+    r"`|<(?:[!?/A-Za-z]|[^\s<>]+@)|\\[\n!-/:-@\[-`{-~]|&#?\w+;|\]\(|(?:^|\s)#+$|\n[ \t#>+]"
+)
+_BEGIN_AND_END = [
+    (re.compile(rf"{before}[{mark}][^\s{mark}]"), re.compile(rf"[^\s{mark}][{mark}]{after}"))
+    for before, mark, after in (("", "*", ""), ("", "~", ""), (r"(?<!\w)_*", "_", r"_*(?!\w)"))
+]
 _MOST_ITEMS = 20
 
 # Finding code spans can take quadratic time in the length of a text.
@@ -100,10 +108,16 @@ def fence_text(text: str) -> str:
 
 
 def inline_text(text: str) -> str:
-    """Return *text* on one line; as code if Markdown reads HTML or an open mark in it."""
+    """Return *text*, which is data, on one line; as code if Markdown reads a mark in it."""
     line = " ".join(text.split())
-    is_open = "`" in line and "`" in _CODE_SPAN.sub("", line[:_LONGEST_SEARCHED])
-    return _code_span(line) if is_open or _has_tag(line) else line
+    return _code_span(line) if _has_mark(line) else line
+
+
+def _has_mark(text: str) -> bool:
+    return _MARK.search(text) is not None or any(
+        (begun := begin.search(text)) and end.search(text, begun.end() - 1)
+        for begin, end in _BEGIN_AND_END
+    )
 
 
 def _normalised(text: str) -> str:
@@ -170,7 +184,8 @@ def _field(name: str, value: Any, *, has_lists: bool) -> list[str]:
             more = [f"  - … and {left_out} more"] if left_out > 0 else []
             return [label, *(f"  - {write(each)}" for each in value[:_MOST_ITEMS]), *more]
     if isinstance(value, str) and not _is_short(value):
-        return [label, *(f"  {line}".rstrip() for line in _quote(value).split("\n"))]
+        told = _quote(fence_text(value) if _has_mark(f"\n{value}") else value)
+        return [label, *(f"  {line}".rstrip() for line in told.split("\n"))]
     return [f"{label} {_inline(value)}"]
 
 

@@ -185,6 +185,7 @@ dd { margin: 0; min-width: 0; }
 dd > details { margin: 0; }
 dd > ul, dd > pre, dd > dl, dd > p:first-child { margin-top: 0; }
 .text { white-space: pre-wrap; }
+.text, .content :is(p, li, td, th, h3, h4, h5, h6) { unicode-bidi: plaintext; }
 .facts, .aside { color: var(--soft); font-size: .9rem; }
 .facts { display: flex; flex-wrap: wrap; gap: 0 1rem; list-style: none;
   margin: 0 0 .5rem; padding: 0; }

@@ -177,6 +177,15 @@ def test_no_line_is_wider_than_the_terminal(
     assert not re.search("[\x00-\x1f\x7f-\x9f]", line)
 
 
+@pytest.mark.parametrize("columns", range(14, 23))
+def test_line_of_a_narrow_terminal_does_not_wrap(columns: int) -> None:
+    lines = lines_of(columns)
+
+    line = lines.format(lines.screen.mark("running"), "writer", "3 s, attempt 1", number=1)
+
+    assert display_width(line) < columns
+
+
 def test_log_is_text_that_ends_its_last_line(capsys: Captured) -> None:
     for pieces, text in [
         ([], ""),

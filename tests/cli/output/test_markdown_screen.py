@@ -56,6 +56,21 @@ def test_markdown_is_shown_as_it_is_meant(columns: int, golden: Callable[[str, s
     golden(f"screens/markdown-{columns}.txt", shown)
 
 
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_no_word_is_lost(columns: int) -> None:
+    text = "# At ![a](b.png) all\n\nIn ![a chart](c.png) it is ~~not~~ more than they said it was."
+    cells = (
+        "uwf_git/commands/inspect/overview.py",
+        "品質検査の結果は不合格でした承認しないでください",
+    )
+
+    shown = render_markdown(text, Screen(columns))
+    table = render_markdown(f"| {cells[0]} |\n|---|\n| {cells[1]} |", Screen(columns))
+
+    assert shown.split() == text.removeprefix("# ").split()
+    assert all(cell in "".join(table.split()) for cell in cells)
+
+
 def test_colours_are_of_the_palette() -> None:
     shown = render_markdown(TEXT, Screen(80, has_colour=True))
 

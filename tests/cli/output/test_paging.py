@@ -45,6 +45,15 @@ def test_the_store_names_no_pager(person: Uwf, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(("own", "charset"), [({}, "utf-8"), ({"LESSCHARSET": "x"}, "x")])
+def test_less_is_told_what_it_reads(person: Uwf, own: dict[str, str], charset: str) -> None:
+    environ = {**person.session.environ, "GIT_PAGER": "echo $LESSCHARSET", "LC_ALL": "C", **own}
+
+    ran = person("thread", "read", person.begun(), **SCREEN, environ=environ)
+
+    assert ran.out == f"{charset}\n"
+
+
 def test_errors_are_not_paged(person: Uwf) -> None:
     for verb in ("read", "logs"):
         ran = person("thread", verb, "7ZZZ", **SCREEN)

@@ -126,8 +126,7 @@ def test_a_look_reads_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     assert look.look() == {thread}
 
 
-def test_work_that_begins_and_ends_without_a_commit_is_seen(world: World) -> None:
-    thread = world.begun()
+def test_work_that_begins_and_ends_without_a_commit_is_seen(world: World, thread: ThreadId) -> None:
     look = StoreLook(world.store)
 
     def look_often() -> frozenset[ThreadId]:

@@ -17,11 +17,6 @@ def logs(world: World) -> LiveLogs:
     return LiveLogs(lambda: world.store, {"DEPLOY_PASSWORD": "correct-Horse-battery-7"})
 
 
-@pytest.fixture
-def thread(world: World) -> ThreadId:
-    return world.begun()
-
-
 def say(world: World, thread: ThreadId, text: str) -> None:
     path = Path(log_path(world.store, thread))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ from web.ui.asking import Ask
 from uwf_git.commands import background
 from uwf_git.commands.background import Driver, DriverRequest
 from uwf_git.commands.control.answer import AnswerRefused
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
@@ -28,8 +27,7 @@ from uwf_git.web.ui.site import Site, view_thread
 
 def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
     failed = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(failed, fails("no such module"))
+    world.fail(failed, fails("no such module"))
     waiting = tell_waiting(world)
     done = tell_work(world)
 
@@ -167,8 +165,7 @@ def test_person_is_asked_about_the_input_and_the_files(ask: Ask, world: World) -
     assert "Files: <code>gone.md</code> (is not there)" in html
 
 
-def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
-    thread = world.begun()
+def test_controls_record_only(ask: Ask, world: World, thread: ThreadId, site: Site) -> None:
     path = f"/api/threads/{thread}"
 
     def can() -> set[str]:
@@ -180,8 +177,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     ask("POST", f"{path}/pause", {"reason": "wait"})
     assert can() == {"resume", "kill", "fork"}
     ask("POST", f"{path}/resume", {})
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
+    world.fail(thread)
     assert can() == {"pause", "retry", "kill", "fork"}
     ask("POST", f"{path}/retry", {"hint": "try this"})
     world.step(thread)
@@ -208,8 +204,7 @@ def test_no_step_is_taken_back_that_no_driver_could_take_again(ask: Ask, world: 
     assert world.tip(thread) == before
 
 
-def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
-    thread = world.begun()
+def test_state_and_limits_are_changed(ask: Ask, world: World, thread: ThreadId) -> None:
     path = f"/api/threads/{thread}"
 
     ask("POST", f"{path}/patch", {"patch": {"tone": "warm"}, "reason": "too cold"})
@@ -388,8 +383,7 @@ def test_agents_are_for_roles_alone(ask: Ask, world: World, name: str) -> None:
     assert ask("GET", "/api/threads")["rows"] == []
 
 
-def test_what_is_refused_was_not_recorded(ask: Ask, world: World) -> None:
-    thread = world.begun()
+def test_what_is_refused_was_not_recorded(ask: Ask, thread: ThreadId) -> None:
     tip = ask("GET", f"/api/threads/{thread}")["tip"]
     human = ask("GET", "/api/agents")["agents"][-1]["id"]
     body = {"workflow": "demo", "prompt": "Do it.", "agents": {"writer": human, "checker": human}}
@@ -402,10 +396,8 @@ def test_what_is_refused_was_not_recorded(ask: Ask, world: World) -> None:
     assert ask("GET", f"/api/threads/{thread}")["tip"] == tip
 
 
-def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(stderr=b"one\ntwo \x1b[31m\n"))
+def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World, thread: ThreadId) -> None:
+    world.fail(thread, fails(stderr=b"one\ntwo \x1b[31m\n"))
 
     seen = ask("GET", f"/api/threads/{thread}/log")
 

@@ -16,9 +16,8 @@ from uwf_git.web.ui.site import Stories
 
 
 def test_tabs_that_ask_at_once_share_one_reading(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = world.begun()
     read: list[int] = []
     read_one = StoryReader.read
 

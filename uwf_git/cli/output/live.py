@@ -320,7 +320,6 @@ def full_screen() -> Iterator[FullScreen]:
 
 _NUMBER, _TAIL = 2, 8
 _SHORTEST_NAME, _LONGEST_NAME = 8, 20
-_LEAST_WORDS = 10
 
 
 class StepLines:
@@ -358,7 +357,7 @@ class StepLines:
             # Some terminals move to the next line when the last column is written.
             room = columns - 1 - self.before
             room -= len(mark.text) + display_width(head) + len(end)
-            said = shorten(said, max(room, _LEAST_WORDS), end=self.screen.ellipsis)
+            said = shorten(said, max(room, 1), end=self.screen.ellipsis)
             gap = " " * (room - display_width(said)) if end else ""
         paint = self.screen.paint
         return paint(mark.text, mark.style) + head + said + gap + paint(end, "dim")

@@ -1,16 +1,18 @@
 """Markdown as lines for a terminal: the only use of rich, and of its parser.
 
-Promise: foreign Markdown cannot move the cursor. HTML is shown as it is written, code is not
-highlighted (a lexer of a foreign name would run over foreign text), and links are text with their
-address.
+Promise: foreign Markdown cannot move the cursor, and no word of it is lost. HTML, pictures and
+struck text are shown as they are written, code is not highlighted (a lexer of a foreign name would
+run over foreign text), and links are text with their address.
 """
 
+from collections.abc import Iterator
 from io import StringIO
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console
-from rich.markdown import Heading, Markdown, TextElement
+from rich.markdown import Heading, Markdown, TableElement, TextElement
 from rich.padding import Padding
 from rich.text import Text
 from rich.theme import Theme
@@ -70,17 +72,29 @@ class _PlainCode(TextElement):
         ]
 
 
+class _WholeTable(TableElement):
+    """A table whose cells wrap; rich cuts what has no blanks."""
+
+    def __rich_console__(self, *given: Any) -> "Iterator[Any]":
+        tables: Any = super().__rich_console__(*given)
+        for table in tables:
+            for column in table.columns:
+                column.overflow = "fold"
+            yield table
+
+
 class _SafeMarkdown(Markdown):
     elements = {  # noqa: RUF012 (as rich has it)
         **Markdown.elements,
         "heading_open": _LeftHeading,
         "fence": _PlainCode,
         "code_block": _PlainCode,
+        "table_open": _WholeTable,
     }
 
     def __init__(self, markup: str) -> None:
         super().__init__("", hyperlinks=False)
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        parser = MarkdownIt("commonmark", {"html": False}).enable("table")
         self.parsed = parser.parse(markup)
         for token in self.parsed:
             _make_visible(token)
@@ -97,3 +111,6 @@ def _make_visible(token: Token) -> None:
     }
     for child in token.children or ():
         _make_visible(child)
+    if token.type == "image":
+        # rich would print it at once, before its line.
+        token.type, token.content = "text", f"![{token.content}]({token.attrs['src']})"

@@ -33,8 +33,10 @@ def paged(session: Session, store: Store) -> Iterator[Session]:
         return
     # The pager's input has no width.
     environ = {**session.environ, "COLUMNS": str(session.text_width() or 80)}
+    # With LC_ALL=C less takes what Python writes for bytes.
+    charset = {"LESSCHARSET": "utf-8"} if stdout_is_utf8() else {}
     with (
-        run_pager(command, session.environ) as into,
+        run_pager(command, {**charset, **session.environ}) as into,
         suppress(ReaderGone),
         _redirected(into, with_stderr=session.stderr_is_tty),
     ):
@@ -61,6 +63,9 @@ def _redirected(into: int, *, with_stderr: bool) -> Iterator[None]:
 
 # The options of the verbs that draw, and what becomes of a picture.
 
+
+_ASCII = str.maketrans("│├└─║╠╚═↺↓→▶✓✗‖·…“”\u00d7", '|+`-#++=^v>>+!=.~""x')
+"""The signs of an outline; its marks as in `screen.py`."""
 
 output_option = click.option(
     "-o",
@@ -95,7 +100,9 @@ def print_picture(
         write_file(os.path.join(session.cwd, output), picture.encode())
         return
     picture = draw(subject, form, width=session.text_width() or DEFAULT_WIDTH, is_whole=whole)
-    if form == "svg" and not stdout_is_utf8():
+    if form == "text" and not stdout_is_utf8():
+        picture = picture.translate(_ASCII)
+    elif form == "svg" and not stdout_is_utf8():
         picture = picture.encode("ascii", "xmlcharrefreplace").decode()
     write_stdout(picture)
 

@@ -83,7 +83,7 @@ def _prefer_held(stop: Stop, document: dict[str, Any]) -> Stop:
 
 
 def _paint(text: str, status: str, screen: Screen) -> str:
-    if screen.width is None:
+    if screen.width is None and not screen.has_colour:
         return text
     mark = screen.mark(status)
     before, title, after = visible_block(text).partition(_STATUS)

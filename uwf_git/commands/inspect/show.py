@@ -44,7 +44,12 @@ from uwf_git.store.threads.history import (
     read_snapshot,
     walk_history,
 )
-from uwf_git.store.threads.local_files import RUNNING, find_workdir, may_be_active
+from uwf_git.store.threads.local_files import (
+    RUNNING,
+    find_kill_request,
+    find_workdir,
+    may_be_active,
+)
 from uwf_git.store.threads.naming import resolve_head
 from uwf_git.surroundings import Lazy
 
@@ -243,8 +248,10 @@ def view_moment(
     present = snapshot.get_present()
     start = snapshot.get_start()
     newest = snapshot.get_head_node()
-    # A commit time is cut to seconds, and may lie before the start.
-    updated_at = max(snapshot.recorded_ms(newest), present.started_at)
+    attempt = view_attempt(snapshot, present.last_attempt)
+    # A commit time is cut to seconds, and may lie before the start or the attempt.
+    tried_at = 0 if attempt is None else attempt["timestamp"]
+    updated_at = max(snapshot.recorded_ms(newest), present.started_at, tried_at)
     move = next_move.find_next_move(snapshot)
     # Which try comes next or is under way, where another agent verifies the work.
     at = move.at or (present.trying if present.tried is None else present.tried.at)
@@ -288,7 +295,7 @@ def view_moment(
     if with_family:
         document |= _view_family(store, snapshot, present, move)
     document |= _view_steps(store, snapshot, newest, document.get("branches", []), full=full)
-    document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
+    document["lastAttempt"] = attempt
     return ShownThread(document, snapshot, move, spent)
 
 
@@ -506,7 +513,8 @@ def find_stop(
         running_below = agent_runs.list_running(store, thread)
         is_at_work = any(each.pid != os.getpid() for each in running_below)
     if is_at_work:
-        wait = f"`uwf thread wait {thread}` waits until it stops"
+        kill = "" if find_kill_request(store, thread) is None else "it is killed after this step; "
+        wait = f"{kill}`uwf thread wait {thread}` waits until it stops"
         return Stop(move.role, Advice(wait, is_usual=True))
     return Stop(move.role, next_move.advise(store, snapshot, move, default=default))
 

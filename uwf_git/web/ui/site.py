@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import shlex
 import threading
 import time
 from collections import deque
@@ -40,10 +39,10 @@ from uwf_git.library.values import Place
 from uwf_git.model.event_rules import may_follow
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.model.text import first_line, name_store
+from uwf_git.model.text import first_line, name_store, quote_path
 from uwf_git.model.thread import ENDED
 from uwf_git.model.workflow import parse_workflow
-from uwf_git.store.store import NotAStore, Store, find_git_dir
+from uwf_git.store.store import Store, check_exists
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head
 from uwf_git.store.threads.history import read_snapshot
 from uwf_git.store.threads.naming import resolve_head
@@ -290,8 +289,7 @@ class StoreLook:
 
     def look(self) -> frozenset[ThreadId]:
         """Return the threads that have another tip, have gone, or are worked on otherwise."""
-        if find_git_dir(self._store.path) is None:
-            raise NotAStore(self._store.path, "does not exist")
+        check_exists(self._store)
         changed: set[ThreadId] = set()
         tips = self._watch.look()
         if tips is not None:
@@ -635,7 +633,7 @@ def _here(store: Store, command: str) -> str:
     """Return a command of git, uwf or json-cas so that it works in every directory."""
     program, _, words = command.partition(" ")
     option = "-C" if program == "git" else "--repo"
-    return f"{program} {option} {shlex.quote(store.path)} {words}"
+    return f"{program} {option} {quote_path(store.path)} {words}"
 
 
 def view_prompt(site: Site, asked: Asked) -> dict[str, Any]:

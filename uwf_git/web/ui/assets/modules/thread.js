@@ -10,7 +10,10 @@ import { LogView } from "./log.js";
 import { describePicture } from "./panels.js";
 import { link } from "./route.js";
 import { complete, describeTimeline, findEntry, findPlayed, linkOf } from "./timeline.js";
-import { problem, withCode } from "./told.js";
+import { problem, say, withCode } from "./told.js";
+
+/** What needs a person, or has ended. */
+const ANNOUNCED = new Set(["waiting", "paused", "failed", "completed", "killed"]);
 
 export class Thread {
   constructor({ draw, route, refuse }) {
@@ -34,7 +37,8 @@ export class Thread {
   }
 
   title() {
-    return this.thread.value?.title || short(this.id);
+    const { title, ...thread } = this.thread.value ?? {};
+    return [statusOf(thread), title || short(this.id)].filter(Boolean).join(" · ");
   }
 
   move({ parts }) {
@@ -43,7 +47,9 @@ export class Thread {
     this.readLog();
     // Where the parts stand under each other, the chosen one is below the timeline.
     if (this.wasSeen && matchMedia("(max-width: 900px)").matches) {
-      document.querySelector(".of-step")?.scrollIntoView({ block: "start" });
+      const step = document.querySelector(".of-step");
+      step?.focus({ preventScroll: true });
+      step?.scrollIntoView({ block: "start" });
     }
   }
 
@@ -79,6 +85,10 @@ export class Thread {
   /** Read what is chosen now: by the address, else what runs, else the newest. */
   update() {
     const thread = this.thread.value;
+    const status = thread && statusOf(thread);
+    if (this.status && status !== this.status && ANNOUNCED.has(status))
+      say(`${thread.title || short(this.id)}: ${status}`);
+    this.status = status;
     const found = thread && findEntry(thread.entries, this.kind, this.at);
     const isNow = thread?.running && (this.kind === "now" || this.kind === "");
     this.chosen = isNow ? "now" : (found?.commit ?? null);
@@ -180,7 +190,7 @@ export class Thread {
         "div",
         { class: "head" },
         h("h1", { tabindex: "-1" }, thread.title || short(this.id)),
-        badge(thread.branchStatus ?? thread.status),
+        badge(statusOf(thread)),
       ),
       h(
         "ul",
@@ -264,11 +274,13 @@ export class Thread {
     const inside = this.chosen === "now" ? this.log.describeRunning(thread) : this.entry.describe(missing);
     return h(
       "section",
-      { class: "panel of-step", key: "step", "aria-label": "The chosen step" },
+      { class: "panel of-step", key: "step", tabindex: "-1", "aria-label": "The chosen step" },
       inside,
     );
   }
 }
+
+const statusOf = (thread) => thread.branchStatus ?? thread.status;
 
 const describeBad = (told) => ["bad", h("strong", { class: "bad" }, "✗ "), told];
 
