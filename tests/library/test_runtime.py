@@ -1,8 +1,10 @@
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, Event, Timer
+from typing import Any
 
 import pytest
 from commands.world import DEMO
@@ -10,6 +12,7 @@ from library.conftest import PLAYERS
 from refusing import refuses
 
 from uwf_git import (
+    AgentContext,
     BadUsage,
     Conflict,
     Limits,
@@ -21,6 +24,7 @@ from uwf_git import (
     TaskStep,
     UwfError,
 )
+from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.inspect.list import ListRequest
 from uwf_git.debug_log import switch_off
 from uwf_git.library.runtime import build_list_request
@@ -111,6 +115,25 @@ def test_ctrl_c_ends_all_agents_of_several_tasks(
 
     errors = [tasks[0].error, *(each.error for each in tasks[1].query().branches)]
     assert errors == ["it was interrupted"] * 3
+
+
+def test_ctrl_c_lets_no_further_function_of_several_tasks_begin(runtime: TaskRuntime) -> None:
+    def play(_context: AgentContext) -> Mapping[str, Any]:
+        # The other task has begun, too.
+        Event().wait(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+        with suppress(KeyboardInterrupt):
+            while not Event().wait(0.01):
+                check_cancelled()
+        return {"text": "done"}
+
+    interrupted = TaskRuntime(runtime.path, players={**PLAYERS, "writer": play})
+    tasks = [interrupted.start(DEMO, prompt) for prompt in "xy"]
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run_all(tasks, jobs=1)
+
+    assert [each.query().depth for each in tasks] == [1, 0]
 
 
 def test_damaged_task_is_in_the_list_and_a_query_says_why(

@@ -6,11 +6,12 @@ Each turn of an agent starts a server, and click would be half of that start. So
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import NoReturn
 
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.session import Session, leave, read_session, write_stderr, write_stdout
-from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
+from uwf_git.commands.mcp.server import McpPlace, build_server
 from uwf_git.surroundings import speak_utf8
 
 # More than any client sends in one message.
@@ -39,13 +40,16 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
         head=environ.get("UWF_HEAD") or None,
         step_dir=environ.get("UWF_STEP_DIR") or None,
     )
-    answer_lines(session, build_server(place))
+    server = build_server(place)
+    for line in read_lines(session):
+        if (reply := server.answer_line(line)) is not None:
+            write_stdout(reply.decode("ascii"))
 
 
-def answer_lines(session: Session, server: McpServer) -> None:
-    """Answer every line until the end of the stream."""
+def read_lines(session: Session) -> Iterator[bytes]:
+    """Yield what a program sends, line by line, until the end of the stream."""
     if session.stdin_is_tty:
         write_stderr("this is a server for agents, which send it JSON; Ctrl-D ends it\n")
     while sys.stdin is not None and (line := sys.stdin.buffer.readline(_MOST_BYTES)):
-        if line.strip() and (reply := server.answer_line(line)) is not None:
-            write_stdout(reply.decode("ascii"))
+        if line.strip():
+            yield line

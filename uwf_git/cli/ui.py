@@ -4,9 +4,10 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +17,27 @@ import click
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of
-from uwf_git.cli.mcp_serving import answer_lines, serve_agent
+from uwf_git.cli.mcp_serving import read_lines, serve_agent
 from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.session import Session
+from uwf_git.cli.session import Session, write_stdout
+from uwf_git.commands.mcp.server import McpServer, read_call
 from uwf_git.errors import Refused
 from uwf_git.store.store import open_store
+from uwf_git.surroundings import Lazy
 
 # `uwf ui`.
 
 if TYPE_CHECKING:
+    from concurrent import futures as pools
+
+    from uwf_git.agents import group
+
     # They are of the extra `uwf[ui]`.
     from uwf_git.web.ui.application import Listening
+else:
+    # An agent's server answers alone.
+    pools = Lazy("concurrent.futures")
+    group = Lazy("uwf_git.agents.group")
 
 _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
 
@@ -137,4 +148,46 @@ def mcp_command(session: Session, thread: str | None, role: str | None, *, workf
         session.agent,
         session.new_thread_id,
     )
-    answer_lines(session, build_workflow_server(place))
+    answer_at_once(build_workflow_server(place), read_lines(session))
+
+
+_MOST_AT_ONCE = 100
+
+
+def answer_at_once(server: McpServer, lines: Iterable[bytes]) -> None:
+    """Answer each line in a thread: a call that waits for an agent keeps no other one waiting.
+
+    A wait ends when its call is cancelled, which then gets no answer, or after the last line.
+    """
+    calls: dict[threading.Event, str | int] = {}
+    writing, failures = threading.Lock(), list[Exception]()
+
+    def answer(line: bytes, over: threading.Event) -> None:
+        try:
+            if over not in calls:
+                return
+            with group.cancellable(over):
+                reply = server.answer_line(line)
+            with writing:
+                if calls.pop(over, None) is not None and reply is not None:
+                    write_stdout(reply.decode("ascii"))
+        except Exception as failure:  # noqa: BLE001 (raised below)
+            failures.append(failure)
+
+    with pools.ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        try:
+            for line in takewhile(lambda _line: not failures, lines):
+                call, is_cancelled = read_call(line)
+                if not is_cancelled:
+                    over = threading.Event()
+                    calls[over] = call
+                    pool.submit(answer, line, over)
+                    continue
+                for over in [each for each, asked in list(calls.items()) if asked == call]:
+                    calls.pop(over, None)
+                    over.set()
+        finally:
+            for over in list(calls):
+                over.set()
+    if failures:
+        raise failures[0]

@@ -275,10 +275,10 @@ def _plain(value: Any) -> Any:
 
 # Announce events: run the listener of git config `uwf.onEvent` for each event of this process.
 #
-# Events are announced in order, after the commit. Fetched transitions are not announced; the
-# process that made them has done that. A listener that the store's own config names runs only if
-# the user trusts it, as `uwf config set` does. (`uwf.onReceive` announces pushes into a shared
-# store.)
+# Events of one process are announced in order, after the commit and without a lock: a listener may
+# steer the thread. Fetched transitions are not announced; the process that made them has done that.
+# A listener that the store's own config names runs only if the user trusts it, as `uwf config set`
+# does. (`uwf.onReceive` announces pushes into a shared store.)
 
 ON_EVENT = "uwf.onEvent"
 

@@ -22,7 +22,7 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_rules import carries
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.refs import BadRef
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, check_exists
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.history import read_snapshot, walk_history
 from uwf_git.store.threads.local_files import get_run_dir, list_run_dirs, list_threads_with_runs
@@ -79,7 +79,7 @@ class NoSuchEvent(Refused):
     def __init__(self, event: str, *, where: str = "this store") -> None:
         super().__init__(
             f"there is no event {event} in {where}",
-            hint="`uwf events` lists all events, each with its `id`",
+            hint="`uwf events` lists all events, each with its `id`; a removed thread has none",
             event=event,
         )
 
@@ -216,6 +216,8 @@ class JournalReader:
 
     def _catch_up(self) -> None:
         """Read the lines that other readers appended, and append what is new in the refs."""
+        # The lock would make its folder anew, where a store that was moved may come back.
+        check_exists(self._store)
         with self._held() as journal:
             # Before the refs, so that a turn that ends in between begins before its end.
             turns = list_open_turns(self._store, known=self.entered)
@@ -446,7 +448,10 @@ class EventStream:
             return
         for index, line in enumerate(lines):
             if line.word == "moved" and line.commit == place.commit:
-                yield from self._read_rest(place)
+                try:
+                    yield from self._read_rest(place)
+                except StoreDamaged as error:
+                    self._report_line(line.thread, error)
                 yield from self._read_lines(lines[index + 1 :])
                 return
         yield from self._read_older(lines, place)

@@ -43,11 +43,11 @@ from uwf_git.library.values import (
     TaskStatus,
     TaskStep,
     checked_clock,
-    read_system_clock_ms,
     to_path,
     walk_events,
 )
 from uwf_git.store.store import find_store
+from uwf_git.surroundings import read_clock_ms
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
@@ -153,7 +153,7 @@ class TaskRuntime:
         players: Mapping[str, PlayerFunction] | None = None,
         environ: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        now_ms: Callable[[], int] = read_system_clock_ms,
+        now_ms: Callable[[], int] = read_clock_ms,
     ) -> None:
         given = dict(os.environ if environ is None else environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)

@@ -138,11 +138,6 @@ def to_path(given: str | os.PathLike[str] | None) -> str | None:
     return None if given is None else os.fspath(given)
 
 
-def read_system_clock_ms() -> int:
-    """Return the time in milliseconds since 1970; 0 if the clock is before."""
-    return max(0, time.time_ns() // 1_000_000)
-
-
 def checked_clock(now_ms: Callable[[], int]) -> Callable[[], int]:
     """Return *now_ms*, which then raises ``WrongArgument`` if it returns no time."""
 
@@ -509,7 +504,7 @@ class TaskEvent:
     """The task whose agent started this one, or of which it is a branch."""
 
     timestamp: int
-    """Milliseconds since 1970."""
+    """Milliseconds since 1970; whole seconds if the event has no node of its own, as a kill."""
 
     payload: Mapping[str, Any]
     """``nodeId``, ``nodeName``, ``iteration``, ``error``, ``state``, ``branches``: what applies."""

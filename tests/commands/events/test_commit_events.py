@@ -32,11 +32,6 @@ from uwf_git.store.trust import describe_command, trust_agents
 PLAIN = EventOptions()
 
 
-@pytest.fixture
-def thread(world: World) -> ThreadId:
-    return world.begun()
-
-
 def told(world: World, thread: ThreadId, options: EventOptions = PLAIN) -> list[dict[str, Any]]:
     """Return the events of the newest transition."""
     return EventReader(world.store, options).read(world.tip(thread))

@@ -23,7 +23,7 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import open_store
+from uwf_git.store.store import NotAStore, open_store
 from uwf_git.store.threads.heads import NoSuchThread
 
 
@@ -393,6 +393,34 @@ def test_removed_thread_leaves_silence(
     assert {event["taskId"] for event in reader.read()} == {stays}
     assert {event["taskId"] for event in follow_stream().read()} == {gone, stays}
     assert troubles == []
+
+
+def test_place_in_a_removed_thread_stays_a_place(
+    world: World, follow_stream: Follow, troubles: list[StoreDamaged]
+) -> None:
+    gone, stays = world.begun(), world.start()
+    list(follow_stream().read())
+    world.step(gone)
+    place = f"{world.tip(gone)}-exit"
+    list(follow_stream().read())
+    world.step(stays)
+    world.store.refs.delete(f"refs/threads/{gone}", seen=world.tip(gone))
+    lose(world.store, parse_event_id(place).commit)
+
+    assert words(follow_stream(place)) == STEP
+    assert troubles == []
+
+
+def test_store_that_has_gone_ends_its_reader_and_is_not_made_anew(
+    world: World, follow_stream: Follow
+) -> None:
+    reader = follow_stream()
+    list(reader.read())
+    os.rename(world.store.path, f"{world.store.path}.moved")
+
+    with pytest.raises(NotAStore, match="does not exist"):
+        list(reader.read())
+    assert not os.path.exists(world.store.path)
 
 
 def test_damage_in_one_thread_is_reported_and_the_others_are_read(

@@ -1,6 +1,8 @@
 """What a chat is told of the store, without a process: the rest is in tests/cli."""
 
 import json
+from itertools import count
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ from commands.turns import PLANS, script
 from commands.world import DEMO, World, says
 from store.small_packs import lose
 
+from uwf_git.agents.group import cancellable
 from uwf_git.commands import background
-from uwf_git.commands.background import DriverRequest
+from uwf_git.commands.background import DriverRequest, WaitRequest, wait_for_threads
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.mcp import workflows
 from uwf_git.commands.mcp.server import McpServer
@@ -185,6 +188,21 @@ def test_damaged_thread_does_not_end_the_server(world: World, server: McpServer)
     found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.json")
 
     assert (found["code"], "is missing" in found["message"]) == (-32603, True)
+
+
+def test_wait_ends_with_the_call_that_asked_for_it(world: World, server: McpServer) -> None:
+    thread, cancelled, ticks = world.begun(), Event(), count()
+    cancelled.set()
+    request = WaitRequest(
+        [thread], 9, sleep=lambda _seconds: None, monotonic=lambda: float(next(ticks))
+    )
+
+    with lock_drive(world.store, ThreadId(thread), since_ms=0), cancellable(cancelled):
+        with pytest.raises(KeyboardInterrupt):
+            wait_for_threads(world.store, request, on_rest=lambda _rest: None)
+        told = call(server, "wait_thread", thread_id=thread)
+
+    assert json.loads(told["content"][0]["text"])["status"] == "running"
 
 
 def test_wait_without_an_end_is_refused(world: World, server: McpServer) -> None:

@@ -265,6 +265,17 @@ class McpServer(NamedTuple):
             return _say(f"{error.filename or name}: {error.strerror or error}", is_error=True)
 
 
+def read_call(line: bytes) -> tuple[str | int, bool]:
+    """Return the id of a request, "" if there is none, and whether *line* only cancels it."""
+    try:
+        message = json.loads(line)
+        is_cancelled = message.get("method") == "notifications/cancelled"
+        call = message["params"]["requestId"] if is_cancelled else message["id"]
+    except (ValueError, RecursionError, AttributeError, TypeError, LookupError):
+        return "", False
+    return (call, is_cancelled) if type(call) in {str, int} else ("", False)
+
+
 def _find_mismatch(
     message: Mapping[str, Any], headers: Mapping[str, str]
 ) -> tuple[int, str] | None:
@@ -390,6 +401,11 @@ _INSTRUCTIONS = (
 
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
+LAST = INTEGER | {
+    "minimum": 1,
+    "description": "How many of the newest events (steps, attempts, pauses and others); 200 if "
+    "not given",
+}
 _THREAD_ID = TEXT | {"description": "Another thread than your own: its id or a unique prefix"}
 
 
@@ -413,11 +429,7 @@ _TOOLS = (
     McpTool(
         "read_thread",
         "Read the steps of a thread as Markdown. Without thread_id: your own thread.",
-        describe_object(
-            thread_id=_THREAD_ID,
-            last=INTEGER
-            | {"minimum": 1, "description": "The number of newest steps; 200 if not given"},
-        ),
+        describe_object(thread_id=_THREAD_ID, last=LAST),
         partial(_call, "read_thread"),
     ),
     McpTool(

@@ -46,7 +46,7 @@ from uwf_git.commands.mcp.calls import (
     view_task,
 )
 from uwf_git.commands.mcp.server import (
-    INTEGER,
+    LAST,
     TEXT,
     VERSION,
     McpPlace,
@@ -188,7 +188,8 @@ def _wait_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
         raise bad_argument("seconds", "is a number from 0")
     store = place.open_store()
     request = WaitRequest([thread], min(seconds, _LONGEST_WAIT_S), place.caller.environ)
-    with suppress(StillAtWork):
+    # A chat that cancels the call, or ends, ends the wait.
+    with suppress(StillAtWork, KeyboardInterrupt):
         wait_for_threads(store, request, on_rest=lambda _rest: None)
     return _tell(place, resolve_thread(store, thread))
 
@@ -403,7 +404,7 @@ TOOLS = (
     McpTool(
         "read_thread",
         "Read the steps of a thread as Markdown.",
-        describe_object("thread_id", thread_id=_THREAD, last=INTEGER | {"minimum": 1}),
+        describe_object("thread_id", thread_id=_THREAD, last=LAST),
         _read_thread,
     ),
     McpTool(
