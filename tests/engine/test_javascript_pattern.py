@@ -40,6 +40,8 @@ def test_pattern_is_found_as_in_javascript() -> None:
         (r"\u00e9\/", "\u00e9/", ""),
         (r"a+?b", "aab", ""),
         (r"[.$^]", "$", ""),
+        (r"^[^\W]$", "K", "i"),
+        (r"^[\W\u00e4][A-Z]\w\u00e4", "\u017fik\u00c4", "i"),
     ]:
         assert found(pattern, text, flags)
 
@@ -58,6 +60,11 @@ def test_pattern_is_found_as_in_javascript() -> None:
         (r"[]", "a]", ""),
         (r"^[\w-z]$", "{", ""),
         (r"[.]", "a", ""),
+        (r"\W", "kKsSiI", "i"),
+        (r"[\W-]", "kKsSiI", "i"),
+        (r"[\W\u00e4]", "kKsSiI", "i"),
+        (r"\w|i|[a-z]|s|k", "\u0130\u0131\u017f\u212a", "i"),
+        ("\u1e9e", "\u00df", "i"),
     ],
 )
 def test_pattern_is_not_found_as_in_javascript(pattern: str, text: str, flags: str) -> None:

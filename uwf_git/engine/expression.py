@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, NoReturn
 
+from jsonata.functions import Functions
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
 from jsonata.regex_engine import RegexFlags
+from jsonata.signature import Signature
 from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
@@ -51,9 +53,12 @@ _PARSER_STEPS = 2 * SOURCE_BYTES
 
 _SHOWN = 200
 
-# What people write who know JavaScript; texts, names and comments come first, to be skipped.
+_MEMBERS = {"n": "numbers", "s": "strings", "o": "objects"}
+
+# What people write who know JavaScript; before it what is skipped: texts, comments, /…/.
 _JAVASCRIPT = re.compile(
     r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|/\*.*?\*/"""
+    r"|(?:^|[({\[,:?=>&]|\b(?:and|or|in)\b)\s*/(?:\\.|[^/\\])+/"
     r"|(?P<operator>[=!]==?|&&|\|\|)"
     r"|(?:^|[({\[,:?=]|\b(?:and|or)\b)\s*(?P<negation>!)",
     re.DOTALL,
@@ -171,6 +176,25 @@ class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types
             self._depth -= 1
 
 
+class _Signature(Signature):  # type: ignore[misc]  # jsonata has no types
+    """What a function takes, as jsonata says, but null is no missing argument."""
+
+    def __init__(self, expected: Signature) -> None:
+        self.__dict__ = expected.__dict__
+
+    def validate(self, args: Any, context: Any) -> Any:
+        try:
+            return super().validate(args, context)
+        except JException as error:
+            members = _MEMBERS.get(error.extra or "")
+            kinds = ", ".join(Functions.type(each) or "undefined" for each in args or [context])
+            told = f"takes a list of {members}" if members else f"does not take ({kinds})"
+            raise refusal(f"${self.function_name} {told}") from None
+
+    def get_symbol(self, value: Any) -> str:
+        return "l" if value is Utils.NULL_VALUE else str(super().get_symbol(value))
+
+
 class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
     """One parsed condition, with everything that is not repeatable removed."""
 
@@ -213,6 +237,10 @@ class _Program(Jsonata):  # type: ignore[misc]  # jsonata has no types
             return super().eval(expr, input, environment)
         finally:
             self._depth -= 1
+
+    def validate_arguments(self, signature: Any, args: Any, context: Any) -> Any:
+        expected = getattr(signature, "signature", None)
+        return args if expected is None else _Signature(expected).validate(args, context)
 
     # The parameters have jsonata's names, which calls it by keyword.
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
@@ -314,8 +342,9 @@ def _bad_name(ast: Any) -> str | None:
             bound.add(str(node.lhs.value))
         if node.type == "lambda":
             bound.update(str(each.value) for each in node.arguments)
-        # `Order@$o#$i` binds by attributes of the step.
-        bound.update(each for each in (node.focus, node.index) if isinstance(each, str))
+        # `Order@$o#$i` binds by attributes of the step, `Order[1]#$i` by a stage.
+        names = (node.focus, node.index, node.type == "index" and node.value)
+        bound.update(each for each in names if isinstance(each, str))
     for name in used:
         if name in FORBIDDEN:
             return _forbidding(name)
@@ -376,8 +405,11 @@ def _told(error: BaseException) -> str:
             return "it nests or recurses too deeply"
         case JException() if str(error.error).startswith("S"):
             return f"{_one_line(str(error))} (at character {error.location})"
-        case JException():
-            return _one_line(str(error))
+        case JException(error="T0410") | TypeError() | AttributeError() | OverflowError():
+            return "it cannot be evaluated with these values"
+        case JException() if error.error != "D3137":
+            # jsonata's words were translated from Java.
+            return _one_line(str(error).replace(" Object ", " function "))
         case _:
             return _one_line(str(error)) or type(error).__name__
 

@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import reduce
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +52,7 @@ _PLAIN = {
     "{,": r"\{,",
     "[]": r"(?!)",
     "[^]": r"(?s:.)",
-    **{escape: f"[{members}]" for escape, members in _CLASSES.items()},
+    **{escape: f"(?-i:[{members}])" for escape, members in _CLASSES.items()},
 }
 
 _BY_LINE = {"^": f"(?<![^{_LINE_ENDS}])", "$": rf"(?=[{_LINE_ENDS}]|\Z)"}
@@ -61,11 +62,16 @@ _TOKEN = re.compile(
     r"|(?P<escape>\\.)"
     r"|(?P<group>\(\?(?!:|=|!|<=|<!))"
     r"|(?P<twice>(?:[*+?]|\{\d+(?:,\d*)?\})\+)"
+    r"|(?P<letter>[iksIKS\u00df\u0130\u0131\u017f\u1e9e\u212a])"
     r"|(?P<other>[.^$]|\{,)",
     re.DOTALL,
 )
 
 _IN_SET = re.compile(r"(?P<before>-?)(?P<class>\\[dDsSwW])(?P<after>-?)|\\.", re.DOTALL)
+
+# If case does not count, Python takes the Kelvin sign for a k, but not in `(?a:`, where only ASCII
+# has case. A set with `\W` has all other letters anyway.
+_OF_ASCII = re.compile(r"(?:[^\\\x80-\U0010ffff]|\\[^ux])*|.*\\W.*", re.DOTALL)
 
 # A letter that means nothing after a backslash is itself in JavaScript; Python has other meanings.
 _MEANINGLESS = re.compile(r"\\[aAeEgGhHiIjJklLmMNoOpPqQRTUVXyYzZ]")
@@ -122,8 +128,11 @@ def _translated(pattern: str, *, by_line: bool) -> str:
             raise ValueError(f"nothing to repeat at {text}")
         if text in plain:
             return plain[text]
+        if token["letter"] is not None:
+            return f"(?a:{text})"
         if token["set"] is not None:
-            return _IN_SET.sub(_set_member, text)
+            members = _IN_SET.sub(_set_member, text)
+            return f"(?a:{members})" if _OF_ASCII.fullmatch(text) else members
         return _letter(text)
 
     return _TOKEN.sub(told, pattern)
@@ -229,16 +238,14 @@ def number(value: Any) -> Any:
 
 def count(values: Any) -> int:
     """Return ``$count(values)``: one for a single value, null too."""
-    if values is None:
-        return 0
-    return len(values) if isinstance(values, (list, range)) else 1
+    return len(values) if isinstance(values, (list, range)) else int(values is not None)
 
 
 def distinct(values: Any) -> Any:
     """Return ``$distinct(values)``; true is not 1."""
     if not isinstance(values, list) or len(values) <= 1:
         return values
-    found = Utils.create_sequence() if isinstance(values, Utils.JList) else []
+    found = Utils.create_sequence() if Utils.is_sequence(values) else []
     for value in values:
         if not any(Utils.is_deep_equal(value, each) for each in found):
             found.append(value)
@@ -353,14 +360,24 @@ def format_number(value: Any, picture: Any, options: Any = None) -> Any:
     """Return ``$formatNumber``; refuse a picture whose exponent jsonata counts wrong."""
     if isinstance(picture, str) and _EXPONENT_WITHOUT_DIGIT.match(picture):
         raise refusal(f"$formatNumber needs a digit before the e of its picture {picture}")
-    return Functions.format_number(value, picture, options)
+    return Functions.format_number(value and _Decimal(str(value)), picture, options)
+
+
+class _Decimal(Decimal):
+    """A number that is multiplied and rounded as by JSONata."""
+
+    def __mul__(self, other: Any) -> "_Decimal":
+        return _Decimal(str(float(self) * float(other)))
+
+    def quantize(self, exp: Any, *_args: Any, **_options: Any) -> Decimal:
+        return super().quantize(exp, ROUND_HALF_EVEN)
 
 
 def format_integer(value: Any, picture: Any) -> Any:
     """Return ``$formatInteger``; refuse a number that JavaScript does not know exactly."""
     if _is_number(value) and abs(value) > values.EXACT:
         raise refusal(f"$formatInteger takes whole numbers up to {values.EXACT}")
-    return Functions.format_integer(value, picture)
+    return Functions.format_integer(value and math.floor(value), picture)
 
 
 def to_millis(timestamp: Any, picture: Any = None) -> Any:
@@ -410,17 +427,13 @@ def add_up(numbers: Any) -> Any:
     return None if numbers is None else reduce(operator.add, numbers, 0)
 
 
-def average(numbers: Any) -> Any:
-    """Return ``$average``."""
-    return add_up(numbers) / len(numbers) if numbers else None
-
-
 _SIGNATURES = {
     "string": (string, "<x-b?:s>"),
     "number": (number, "<(nsb)-:n>"),
     "count": (count, "<x:n>"),
     "sum": (add_up, "<a<n>:n>"),
-    "average": (average, "<a<n>:n>"),
+    "average": (lambda numbers: add_up(numbers) / len(numbers) if numbers else None, "<a<n>:n>"),
+    "lowercase": (lambda text: text and text.lower(), "<s-:s>"),
     "distinct": (distinct, "<x:x>"),
     "sort": (sort, "<af?:a>"),
     "replace": (replace, "<s-(sf)(sf)n?:s>"),

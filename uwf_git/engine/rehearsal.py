@@ -369,7 +369,8 @@ def check_flow_text(text: FlowText) -> str | None:
 def list_reads(text: FlowText) -> list[list[str]]:
     """List the names that *text*, which is right, reads, each with the member that it reads of it.
 
-    In JavaScript only the members of ``state`` count: the parser knows the names.
+    In JavaScript only the members of ``state`` and of the text's own names count: the parser knows
+    the names.
     """
     is_expression = text.kind == "expression"
     if text.language == "jsonata":
@@ -386,9 +387,9 @@ def list_reads(text: FlowText) -> list[list[str]]:
         waiting.extend(children(node))
         if not (isinstance(node, Access) and isinstance(node.target, Name)):
             continue
-        if node.target.name == "state":
+        if node.target.name in ("state", *text.names):
             link = node.links[0]
             key = link.key if isinstance(link, Member) else None
             if isinstance(key, Constant) and isinstance(key.value, str):
-                found.append(["state", from_units(key.value)])
+                found.append([node.target.name, from_units(key.value)])
     return found

@@ -10,7 +10,7 @@ from uwf_git.errors import Problem, Refused
 from uwf_git.model.builtin import FLOW, ROLE, WORKFLOW, find_reference
 from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import Node
+from uwf_git.model.node import Node, render_path
 from uwf_git.model.text import cut
 from uwf_git.model.workflow import Graph, without_none
 from uwf_git.model.yaml_reader import YamlDocument
@@ -206,7 +206,7 @@ def _folded(word: str) -> str:
 
 
 def _locate(value: Any, inner: str) -> DocumentPath:
-    """Find as much of *inner* as leads into *value*; keys may hold dots: the longest counts."""
+    """Find as much of *inner* as leads into *value*."""
     found: DocumentPath = ()
     while inner:
         part, inner = _first_part(value, inner)
@@ -223,10 +223,10 @@ def _first_part(value: Any, inner: str) -> tuple[str | int | None, str]:
         if step and int(step[1]) < len(value):
             return int(step[1]), inner[step.end() :]
     if isinstance(value, dict):
-        fitting = [key for key in value if inner == key or inner.startswith((f"{key}.", f"{key}["))]
-        if fitting:
-            key = max(fitting, key=len)
-            return key, inner[len(key) :].removeprefix(".")
+        for key in value:
+            told = render_path([key])
+            if inner == told or inner.startswith((f"{told}.", f"{told}[")):
+                return key, inner[len(told) :].removeprefix(".")
     return None, ""
 
 

@@ -47,6 +47,7 @@ class FlowChecks:
     def __init__(self, findings: Findings, flow: Flow, roles: Mapping[str, RoleDefinition]) -> None:
         self._findings, self._flow, self._roles = findings, flow, roles
         self._inside: dict[str | None, list[str]] = {}
+        self._verifiers: dict[DocumentPath, str | None] = {}
         self._fields = {name: list_fields(each.output_schema) for name, each in roles.items()}
 
     def check_files(self, paths: Mapping[str, DocumentPath], used: Iterable[UsedWorkflow]) -> None:
@@ -118,6 +119,7 @@ class FlowChecks:
             elif node.kind == "agent" and self._roles:
                 self._warn_of_role((*path, "agentId"), node.fields.get("agentId"))
                 self._warn_of_role((*path, "verifiedBy", "agentId"), node.verifier)
+                self._verifiers[*path, "verifiedBy", "when"] = node.verifier
 
     def _warn_of_failures(self, path: DocumentPath, node: FlowNode) -> None:
         """Warn if failed branches of *node* stop the thread where the file seems to deny it."""
@@ -220,6 +222,12 @@ class FlowChecks:
                     return
                 if name not in (*FLOW_NAMES, *text.names):
                     self._findings.warn(path, unknown_name(name, (*FLOW_NAMES, *text.names)))
+                verifier = self._verifiers.get(path) or ""
+                fields, has_others = self._fields.get(verifier, ([], True))
+                for key in member if name == "meta" and fields and not has_others else ():
+                    if key not in fields:
+                        told = f"the outputSchema of {verifier} has no {shown(key)}"
+                        self._findings.warn(path, f"{told}; {suggestion(key, fields)}")
                 for key in member if name == "state" and not is_open else ():
                     if key not in known and not key.startswith(_OF_BRANCH):
                         told = f"nothing sets state.{key}; {suggestion(key, list(known))}"

@@ -448,4 +448,4 @@ def list_fields(schema: Any) -> tuple[list[str], bool]:
         or not ("properties" in schema or parts)
     )
     listed = [field for fields in (*own, *(each for each, _ in parts)) for field in fields]
-    return [field for field in listed if isinstance(field, str)], is_open
+    return list(dict.fromkeys(field for field in listed if isinstance(field, str))), is_open
