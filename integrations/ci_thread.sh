@@ -4,7 +4,8 @@
 # What to do is told by variables:
 #   UWF_CI_HUB       where the threads are: a path or URL that git reaches without being asked
 #   UWF_CI_NAME      the name, such as pr-17: it is the ref refs/names/pr-17 of the hub
-#   UWF_CI_WORKFLOW  the workflow of a new thread, or its file; its task: UWF_CI_PROMPT
+#   UWF_CI_WORKFLOW  the workflow of a new thread, or its file: its commands may run, in each job
+#   UWF_CI_PROMPT    the task of a new thread
 #   UWF_CI_AGENT     the agents, one a line: a command for every role, or ROLE=COMMAND
 #   UWF_CI_ANSWER    the answer to the question that the thread waits with: JSON, or front matter
 #                    and a text; `/uwf answer` at its beginning is left away
@@ -33,7 +34,7 @@ in_store() {
 look_up() {
 	found=$(in_store ls-remote origin "$name") || fail 'the hub cannot be asked'
 	[ -n "$found" ] || return 1
-	in_store fetch -q origin "+$name:$name"
+	in_store fetch -q origin "+$name:$name" || fail 'the hub cannot be asked'
 	thread=$(in_store cat-file blob "$name") || thread=''
 	case $thread in
 	'' | *[!0-9A-Z]*) fail "$name of the hub does not lead to a thread" ;;
@@ -49,16 +50,21 @@ await_name() {
 	return 1
 }
 
-# Read how the thread stands here, as the most urgent of its branches if it has split, and which
-# thread asks a person: it, or its first branch that does.
+# Print the branches with this status, of the document of a thread.
+list_branches() {
+	printf '%s\n' "$2" | grep -Eo "\"thread\":\"[0-9A-Z]*\",\"status\":\"($1)\"" | cut -d '"' -f 4
+}
+
+# Read how the thread stands here, as the most urgent of its branches if it has split, which of
+# them did not go on, and which thread asks a person: it, or its first branch that does.
 look_at() {
 	shown=$(uwf --format json thread show "$thread") || exit
-	status=$(field status "$shown") waiting='' asks=''
+	status=$(field status "$shown") held='' waiting='' asks=''
 	case $status in
 	waiting) waiting=$thread ;;
 	split)
-		waiting=$(printf '%s\n' "$shown" |
-			grep -o '"thread":"[0-9A-Z]*","status":"waiting"' | cut -d '"' -f 4)
+		held=$(list_branches 'ready|paused|failed' "$shown")
+		waiting=$(list_branches waiting "$shown")
 		urgent=$(field branchStatus "$shown") status=${urgent:-split}
 		;;
 	esac
@@ -72,13 +78,17 @@ look_at() {
 	done
 }
 
+# Put the workflow's file, so that its commands may run here.
+put_workflow() {
+	[ -f "$workflow" ] || return 0
+	put=$(uwf --format json workflow put "$workflow") || return
+	# Its hash, since of this name the checkout may have another.
+	workflow=$(field workflow "$put")
+}
+
 # Begin a thread, and give it the name. The hub gets both or neither, and of two jobs one wins.
 begin() {
-	workflow=${UWF_CI_WORKFLOW:?names what to begin}
-	if [ -f "$workflow" ]; then
-		put=$(uwf --format json workflow put "$workflow") || exit
-		workflow=$(field name "$put")
-	fi
+	: "${UWF_CI_WORKFLOW:?names what to begin}"
 	printf %s "${UWF_CI_PROMPT:?is the task}" >"$work/prompt"
 	begun=$(uwf --format json thread start "$workflow" --prompt-file "$work/prompt" "$@") || exit
 	thread=$(field thread "$begun")
@@ -105,8 +115,13 @@ done <<END
 ${UWF_CI_AGENT:-}
 END
 
-if ! look_up; then
+workflow=${UWF_CI_WORKFLOW:-}
+if look_up; then
+	# A thread that goes on needs no more of it than its trust.
+	put_workflow || :
+else
 	[ -z "${UWF_CI_ANSWER:-}" ] || fail "no thread that waits has the name $UWF_CI_NAME"
+	put_workflow || exit
 	begin "$@" || await_name || fail 'the hub took neither the thread nor its name'
 fi
 uwf fetch origin "$thread" >"$work/log"
@@ -128,7 +143,9 @@ fi
 # Each step is at the hub before the next begins. What ends this job ends the agent as well.
 code=0 ended='' pid=''
 trap 'ended=1; [ -z "$pid" ] || kill -TERM "$pid" || :' TERM INT HUP
-if [ "$status" != completed ] && [ "$asks" != "$thread" ]; then
+if [ "$status" = completed ]; then
+	echo "note: the thread of $UWF_CI_NAME has completed, and no other is begun" >&2
+elif [ "$asks" != "$thread" ]; then
 	# shellcheck disable=SC2086 # these are words
 	uwf thread run "$thread" --claim --workdir "$PWD" "$@" ${UWF_CI_RUN:-} >"$work/log" &
 	pid=$!
@@ -145,9 +162,11 @@ look_at
 : >"$out/question"
 if [ -n "$asks" ]; then
 	# The run had nothing to do: it has been asked before, perhaps by a job that was faster.
-	[ "$code" != 1 ] || code=0
+	[ "$code" != 1 ] || [ -n "$held" ] || code=0
 	uwf thread context "$asks" --prompt --last 1 >"$out/question"
 fi
 echo "$thread" >"$out/thread"
 echo "$status" >"$out/status"
+# shellcheck disable=SC2016 # the address may have a password in it
+echo 'note: the store of this job is deleted; for another: `uwf clone "$UWF_CI_HUB" threads.git`' >&2
 exit "$code"

@@ -43,14 +43,21 @@ def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path
     words = ("work", thread, "--hub", hub, "--trust")
     ran = uwf(*words, "--project", "none.git", environ=environ, cwd=str(tmp_path))
     assert f"git ls-remote failed: fatal: '{tmp_path}/none.git' does not appear" in ran.err
-    # What is advised names the clone of the hub, where the thread is.
+    # The clone of the hub may go with the machine.
     ran = uwf(*words, environ=environ)
-    assert f"uwf --repo {tmp_path}/other/.uwf/hubs/" in ran.err
+    assert "uwf --repo" not in ran.err
+    assert "in a clone of the hub, between `uwf fetch` and `uwf push`" in ran.err
 
 
 def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:
     environ = {**uwf.session.environ, "HOME": str(tmp_path)}
     uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ).refused(1, "none")
+
+
+@pytest.mark.parametrize("home", ["", "/dev/null"])
+def test_a_home_that_can_keep_no_clone_is_told(uwf: Uwf, home: str) -> None:
+    ran = uwf("work", WHOLE, "--hub", "x", environ={**uwf.session.environ, "HOME": home})
+    ran.refused(1, "hint: set HOME to a directory that you may write")
 
 
 def test_a_hub_is_the_one_that_its_path_names_here(uwf: Uwf, tmp_path: Path) -> None:

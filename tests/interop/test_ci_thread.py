@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from commands.at_work import wait_until
 from interop.honest_flows import git
 from interop.hub import make_hub
 from programs import write_program
@@ -35,7 +37,7 @@ roles:
   boss:
     systemPrompt: Is the plan good?
     outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
-  doer: {systemPrompt: Do it.}
+  doer: {systemPrompt: Do it., checks: ["true"]}
 agentOverrides: {boss: human}
 """
 
@@ -159,7 +161,8 @@ def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> N
     assert ci.refs() == [NAME, f"refs/threads/{thread}"]
     assert ci.git("cat-file", "blob", NAME) == left["thread"]
     answer = "/uwf answer\r\n---\r\nok: true\r\n---\r\nVery good.\r\n"
-    assert ci.run("again")[0] == 0
+    # What became of the file says nothing of the thread.
+    assert ci.run("again", "broken: [")[0] == 0
     again = ci.left("again")
     assert (again["thread"], again["status"]) == (left["thread"], left["status"])
     assert "Is the plan good?" in again["question"]
@@ -171,10 +174,20 @@ def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> N
     assert status == 0, told
     assert ci.left("second") == {"thread": f"{thread}\n", "status": "completed\n", "question": ""}
     assert ci.refs() == [f"refs/archive/{thread}", NAME]
-    assert ci.run("third")[0] == 0
+    status, told = ci.run("third")
+    assert (status, "the thread of pr-17 has completed, and no other" in told) == (0, True), told
     assert ci.paid == ["planner", "doer", "doer"]
     assert "Very good." in ci.git("log", "-p", f"refs/archive/{thread}")
     assert verify(open_store(str(ci.hub)), []).troubles == ()
+
+
+def test_the_named_file_is_begun_though_the_checkout_has_another_of_its_name(ci: Ci) -> None:
+    other = ci.place / "a" / ".workflows" / "careful.yaml"
+    other.parent.mkdir(parents=True)
+    other.write_text(FLOW.replace("Is the plan", "Approve it: is the plan") + ASKS_FIRST)
+
+    assert ci.run("a", ASKS_FIRST)[0] == 0
+    assert "Is the plan good?" in ci.left("a")["question"]
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -231,6 +244,11 @@ def test_branches_ask_one_after_another_and_are_retried(ci: Ci) -> None:
     assert ci.left("a")["status"] == "failed\n"
 
     (ci.place / "bad").unlink()
+    # A branch asks, and another one cannot go on.
+    ci.hook("while read -r _ _ ref; do case $ref in refs/claims/*) exit 1 ;; esac; done")
+    status, told = ci.run("b", SPLITS)
+    assert (status, "does not take a claim" in told) == (1, True), told
+    ci.hook("exit 0")
     for name, answer in (("b", ""), ("b", ""), ("c", '{"ok": true}')):
         status, told = ci.run(name, SPLITS, UWF_CI_ANSWER=answer)
         assert status == 0, told
@@ -239,6 +257,15 @@ def test_branches_ask_one_after_another_and_are_retried(ci: Ci) -> None:
     assert ci.run("d", SPLITS, UWF_CI_ANSWER='{"ok": true}')[0] == 0
     assert ci.left("d") == {"thread": left["thread"], "status": "completed\n", "question": ""}
     assert ci.paid == ["planner", "planner"]
+
+
+def test_a_paused_branch_beside_one_that_asks_fails_the_job(ci: Ci) -> None:
+    assert ci.run("a", SPLITS)[0] == 0
+    refs = ci.git("for-each-ref", "--format=%(subject) %(refname:lstrip=2)")
+    ci.uwf(str(ci.hub), "thread", "pause", re.findall("waits for a person (.*)", refs)[0])
+
+    assert ci.run("b", SPLITS)[0] == 1
+    assert "Is the plan good?" in ci.left("b")["question"]
 
 
 @pytest.mark.parametrize("verb", ["pause", "kill"])
@@ -352,7 +379,7 @@ def test_a_fork_is_refused_before_its_code_is_there(tmp_path: Path) -> None:
 
 def test_a_question_becomes_a_comment_whatever_is_in_it(tmp_path: Path) -> None:
     last = recipes()[0]["jobs"]["review"]["steps"][-1]
-    question = f"Is `$(touch {tmp_path}/run)` good?\n```\n@everyone " + "x" * 70_000
+    question = f"Is `$(touch {tmp_path}/run)` good?\n```\n@everyone " + "x\n" * 35_000
     assert run_step(last, tmp_path, QUESTION=question, SAID="") == 0
     assert (tmp_path / "asked").read_text() == "pr comment 17 --body-file -\n"
     comment = (tmp_path / "given").read_text()
@@ -368,7 +395,8 @@ def test_the_action_hands_on_what_the_script_left(tmp_path: Path) -> None:
     write_program(
         tmp_path / "ci_thread.sh",
         'mkdir "$UWF_CI_OUT"\necho waiting >"$UWF_CI_OUT/status"\n'
-        'printf %s "$SAID" >"$UWF_CI_OUT/question"\nexit 3',
+        '{ printf %s "$SAID"; head -c 2M /dev/zero | tr "\\0" x; echo; } >"$UWF_CI_OUT/question"\n'
+        "exit 3",
     )
     output = tmp_path / "output"
 
@@ -383,7 +411,32 @@ def test_the_action_hands_on_what_the_script_left(tmp_path: Path) -> None:
 
     assert status == 3
     told = re.findall(r"(\w+)<<([0-9a-f]{32})\n(.*?\n)\2\n", output.read_text(), re.DOTALL)
-    assert [(name, value) for name, _end, value in told] == [
+    assert [(name, value[: len(question)]) for name, _end, value in told] == [
         ("status", "waiting\n"),
         ("question", question),
     ]
+    # No variable of Linux has more than 128 KiB.
+    assert len(told[1][2]) < 61_000
+
+
+def test_what_ends_the_step_of_the_action_ends_the_script(tmp_path: Path) -> None:
+    """A runner signals the shell alone, which would wait for the script, or leave it behind."""
+    (tmp_path / "github").mkdir()
+    write_program(
+        tmp_path / "ci_thread.sh",
+        'trap "touch ended; exit 7" TERM\ntouch begun\nwhile :; do sleep 0.05; done',
+    )
+    script = yaml.safe_load(ACTION.read_text())["runs"]["steps"][-1]["run"]
+    place = {"GITHUB_ACTION_PATH": str(tmp_path / "github"), "UWF_CI_OUT": str(tmp_path / "out")}
+    words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={**os.environ, **place}, start_new_session=True
+    ) as step:
+        try:
+            wait_until((tmp_path / "begun").exists, "the script has not begun")
+            step.send_signal(signal.SIGINT)
+            assert step.wait(30) != 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(step.pid, signal.SIGKILL)
+    assert (tmp_path / "ended").exists()

@@ -10,20 +10,23 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.remote import confirm_first_push, raise_failure
-from uwf_git.cli.session import Session, note_typed_store
+from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
 from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
 from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.shared_drive import Done, Job, open_worker
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.errors import Refused
+from uwf_git.errors import Refused, UwfError
 from uwf_git.model.event_folds import count_steps
 from uwf_git.model.names import NotAThreadId
 from uwf_git.model.text import first_line, visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, with_whole_path
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import parse_thread_id
+
+# The clone of the hub on this machine is a cache, and may go with a container.
+_TYPED_THERE = "type uwf's commands in a clone of the hub, between `uwf fetch` and `uwf push`"
 
 _POSITIVE_SECONDS = Seconds(min=0.1)
 
@@ -92,16 +95,17 @@ def work_command(  # noqa: PLR0913 (its options)
     hub, project = _whole(session, hub), _whole(session, project)
     job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project)
     at = open_worker(job, session.environ)
-    # What follows advises commands for the clone of the hub.
-    note_typed_store(at.store.path)
     how = DriveOptions(trust=trust, wait=wait)
     try:
         drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
-    except Refused as error:
+    except UwfError as error:
         if error.code in {"agent-not-trusted", "check-not-trusted"}:
             # Its own hint would step the clone, which other machines do not see.
             error.hint = "read it; if it may run here, add --trust to this command"
+        elif error.hint and "`uwf thread " in error.hint:
+            error.hint += f"; {_TYPED_THERE}"
         raise
+    note(_TYPED_THERE)
 
 
 @verb(
@@ -166,26 +170,15 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
     remote = choose_remote(store.config, how["remote"])
     if how["workdir"] and how["project"]:
         raise click.UsageError("--workdir and --project exclude each other")
-    job = Job(
-        _without_secret(how["hub"] or remote_url(store, remote).text),
-        "",
-        how["ttl"],
-        how["poll"],
-        workdir=_find_workdir(session, how["workdir"]),
-        project=_without_secret(_whole(session, how["project"])),
-        base=how["base"] or "",
-    )
+    url = _without_secret(how["hub"] or remote_url(store, remote).text)
+    workdir = _find_workdir(session, how["workdir"])
+    project = _without_secret(_whole(session, how["project"]))
+    job = Job(url, "", how["ttl"], how["poll"], "", workdir, project, how["base"] or "")
     if threads:
         # Of others only those are pushed that the hub has.
         confirm_first_push(session, store, remote.name, threads)
     request = FleetRequest(
-        job,
-        remote.name,
-        threads,
-        how["jobs"],
-        how["trust"],
-        how["wait"],
-        how["follow"],
+        job, remote.name, threads, how["jobs"], how["trust"], how["wait"], how["follow"]
     )
     _drive(session, store, address, request, insecure=how["insecure"])
 

@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.agents.group import cancellable, wait_for_one
+from uwf_git.agents.group import cancellable, check_cancelled, wait_for_one
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.family import BranchHeld
+from uwf_git.commands.family import BranchHeld, check_ancestors
 from uwf_git.commands.split import find_container
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
 from uwf_git.commands.step.step_thread import (
@@ -43,6 +43,7 @@ from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_trunks
 from uwf_git.store.threads.local_files import (
     ThreadBusy,
     ThreadLock,
+    forget_lock,
     is_being_stopped,
     keep_jobs,
     lock_drive,
@@ -92,7 +93,7 @@ class DriveRequest(NamedTuple):
     """Return also why not even one step can be taken; if False, that is an error."""
 
     may_have_ended: bool = False
-    """Return its end, of which others do not know yet; if False, that is an error."""
+    """Return the end of a thread that has ended; if False, that is an error."""
 
 
 class Driven(NamedTuple):
@@ -153,6 +154,8 @@ def hold_drive(
         keep_jobs(store, head.thread, request.step.jobs)
         step = request.step._replace(thread=head.thread, is_driven=True, choice=choice)
         yield Drive(store, caller, request._replace(step=step), watcher, lock)
+        if head.archived:
+            forget_lock(store, head.thread)
 
 
 class Drive:
@@ -201,6 +204,7 @@ class Drive:
 
     def _go_on(self) -> Driven | None:
         """Take a step, or find why none can be taken; return None to go on."""
+        check_cancelled()
         if is_being_stopped(self.store, self.thread):
             # Checked before the step too: ending the thread needs the lock that a step takes.
             self.request.sleep(_COLLISION_S)
@@ -332,6 +336,7 @@ class Drive:
             seen = head
             tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _WAIT_TICK_S)
             self.request.sleep(tick_s)
+            check_cancelled()
             slept_s += tick_s
 
     def _let_pass(self, error: ThreadBusy | HeadMoved) -> None:
@@ -420,6 +425,11 @@ class _Stop(NamedTuple):
 
     error: UwfError | OSError | None = None
 
+    @property
+    def rests(self) -> bool:
+        """Whether the branch has stopped until somebody steers or answers it."""
+        return self.stopped in {"paused", "waiting"} or isinstance(self.error, ThreadNotReady)
+
 
 class _BranchDrive:
     """The branches of one drive: who is at work, and why the others stopped."""
@@ -448,7 +458,10 @@ class _BranchDrive:
         if drive.read_status() in {"paused", *ENDED}:
             # It was steered meanwhile, which stopped its branches: the drive finds that.
             return None
-        if any(each.stopped != "max-steps" for each in stops):
+        stops = [each for each in stops if each.stopped != "max-steps"]
+        if all(each.rests for each in stops) and any(map(self._goes_on, stops)):
+            return None
+        if stops:
             return self._tell(stops)
         if drive.is_at_max_steps():
             return drive.stop("max-steps")
@@ -651,29 +664,33 @@ class _BranchDrive:
     def _tell(self, stops: list[_Stop]) -> Driven:
         """Return why the drive ends, by the gravest of the reasons of its branches."""
         drive = self._drive
-        for stopped in _GRAVEST:
-            found = next((each for each in stops if each.stopped == stopped), None)
-            if found is None:
-                continue
-            if isinstance(found.error, OSError):
-                raise found.error
-            error = found.error or self._driven[found.thread].failure
-            if error is not None and error.hint is not None:
-                # Other branches may have failed as well.
-                named = rf"(?<=uwf thread )(retry|run) {found.thread}"
-                error.hint = re.sub(named, rf"\1 {drive.thread}", error.hint)
-            if found.error is not None:
-                status = found.error.facts.get("status")
-                is_at_rest = isinstance(found.error, ThreadNotReady)
-                if is_at_rest and drive.has_begun and status in ("waiting", "paused"):
-                    # It was so before, and others went on.
-                    waiting = self._read(found.thread).get_present().waiting
-                    return drive.stop(status)._replace(waiting=waiting)
-                raise found.error
-            inner = self._driven[found.thread]
-            told = drive.stop(inner.stopped, failure=inner.failure)
-            return told._replace(waiting=inner.waiting)
-        return drive.stop("max-steps")
+        # What was at rest before says nothing of why another stopped.
+        found = min(stops, key=lambda each: (each.rests, _GRAVEST.index(each.stopped)))
+        if isinstance(found.error, OSError):
+            raise found.error
+        error = found.error or self._driven[found.thread].failure
+        if error is not None and error.hint is not None:
+            # Other branches may have failed as well.
+            named = rf"(?<=uwf thread )(retry|run) {found.thread}"
+            error.hint = re.sub(named, rf"\1 {drive.thread}", error.hint)
+        if found.error is not None:
+            status = found.error.facts.get("status")
+            if found.rests and drive.has_begun and status in ("waiting", "paused"):
+                # It was so before, and others went on.
+                waiting = self._read(found.thread).get_present().waiting
+                return drive.stop(status)._replace(waiting=waiting)
+            raise found.error
+        inner = self._driven[found.thread]
+        told = drive.stop(inner.stopped, failure=inner.failure)
+        return told._replace(waiting=inner.waiting)
+
+    def _goes_on(self, stop: _Stop) -> bool:
+        """Return whether somebody has let a branch at rest go on while others were at work."""
+        branch = self._read(stop.thread)
+        with suppress(BranchHeld):
+            check_ancestors(self._store, branch)
+            return branch.record.status in {"ready", "split"}
+        return False
 
     def _has_ended(self, thread: ThreadId) -> bool:
         return get_head(self._store, thread).archived

@@ -45,8 +45,7 @@ def test_file_is_registered_only_if_the_thread_can_go_on_in_it(uwf: Uwf) -> None
     assert (newest["workflow"], first) == (amended["workflow"], version)
 
 
-def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_agent_that_is_not_found_here_is_noted(uwf: Uwf, thread: str) -> None:
     more = uwf.file(
         "agentOverrides: {writer: nobody}\nroles: {more: {systemPrompt: x}}\n"
         "moderator:\n  - {from: checker, to: more}\n  - {from: more, to: $END}\n",
@@ -87,8 +86,7 @@ def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(
     assert uwf.json("thread", "step", thread, "--agent", mine)["role"] == "checker"
 
 
-def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf, thread: str) -> None:
     head = uwf.json("thread", "step", thread)["head"]
 
     for option in (("--agent", "x"), ("--workdir", "/"), ("--trust",)):
@@ -97,8 +95,7 @@ def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
     assert uwf.json("thread", "show", thread)["head"] == head
 
 
-def test_poke_that_is_refused_takes_nothing_back(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_poke_that_is_refused_takes_nothing_back(uwf: Uwf, thread: str) -> None:
     head = uwf.json("thread", "step", thread)["head"]
 
     uwf("thread", "poke", thread, "--workdir", "nowhere").refused(1, "nowhere is not there")
@@ -150,9 +147,8 @@ def state(uwf: Uwf, thread: str) -> object:
 
 
 def test_patch_is_read_from_a_file_or_from_standard_input(
-    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+    uwf: Uwf, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = uwf.begun()
     uwf.json("thread", "patch", thread, "--file", uwf.file('{"from": "file"}', name="s.json"))
     assert state(uwf, thread) == {"from": "file"}
 

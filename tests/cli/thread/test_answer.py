@@ -32,7 +32,8 @@ def person(uwf: Uwf, seat: Seat) -> Seat:
     return partial(seat, "-m", "uwf_git", cwd=uwf.place, UWF_REPO=str(uwf.session.repo))
 
 
-def waiting(uwf: Uwf) -> str:
+@pytest.fixture
+def thread(uwf: Uwf) -> str:
     """Return a thread that waits for a person to play the checker."""
     thread = uwf.begun(uwf.agent(), "checker=human")
     for status in ("ready", "waiting"):
@@ -61,10 +62,8 @@ def events(uwf: Uwf, thread: str, git: Callable[..., str]) -> list[str]:
     ],
 )
 def test_file_holds_what_an_agent_may_print(
-    text: str, content: str, state: dict[str, Any], uwf: Uwf
+    text: str, content: str, state: dict[str, Any], uwf: Uwf, thread: str
 ) -> None:
-    thread = waiting(uwf)
-
     uwf.json("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
 
     step = newest(uwf, thread)
@@ -73,8 +72,7 @@ def test_file_holds_what_an_agent_may_print(
     assert uwf.json("thread", "show", thread)["state"] == state
 
 
-def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
-    thread = waiting(uwf)
+def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf, thread: str) -> None:
     meta, text = uwf.file(GOOD, name="meta.json"), uwf.file("Grün.\n", name="text.md")
 
     uwf.json("thread", "answer", thread, "--file", meta, "--content-file", text)
@@ -82,7 +80,7 @@ def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
     assert newest(uwf, thread)["content"] == "Grün.\n"
 
 
-def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> None:
+def test_invalid_answer_leaves_nothing(uwf: Uwf, thread: str, git: Callable[..., str]) -> None:
     file = uwf.file('{"meta": {"ok": true}, "content": "a"}', name="a.json")
     beside = uwf.file('{"ok": true, "content": "my reasons"}', name="b.json")
     for words, status, told in [
@@ -101,16 +99,16 @@ def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> Non
         (("--meta", GOOD, "--head", "0000000000000"), 4, "moved on while this was under way"),
         (("--file", "/no/such"), 1, "/no/such cannot be read"),
     ]:
-        thread = waiting(uwf)
-
         ran = uwf("thread", "answer", thread, *words).refused(status, told)
         assert len(ran.err.splitlines()) == 2
         assert events(uwf, thread, git)[0] == "wait"
 
 
-def test_standard_input_is_read_for_one_option(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_for_one_option(
+    uwf: Uwf, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
-    ran = uwf("thread", "answer", waiting(uwf), "--meta", "-", "--content-file", "-")
+    ran = uwf("thread", "answer", thread, "--meta", "-", "--content-file", "-")
     ran.refused(2, "standard input is to be read twice")
 
 
@@ -124,14 +122,15 @@ def test_standard_input_is_read_for_one_option(uwf: Uwf, monkeypatch: pytest.Mon
         ('{"meta": {}, "content": 3}', '"content" in the output is not a string'),
     ],
 )
-def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, uwf: Uwf) -> None:
-    ran = uwf("thread", "answer", waiting(uwf), "--file", uwf.file(text, name="answer.md"))
+def test_file_that_is_no_answer_is_reported_with_its_name(
+    text: str, told: str, uwf: Uwf, thread: str
+) -> None:
+    ran = uwf("thread", "answer", thread, "--file", uwf.file(text, name="answer.md"))
     ran.refused(1, told)
     assert "agent" not in ran.err
 
 
-def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Seat) -> None:
-    thread = waiting(uwf)
+def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, thread: str, person: Seat) -> None:
     me = person("thread", "answer", thread)
 
     shown = me.answer("> ", "perhaps")
@@ -148,8 +147,7 @@ def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Seat) ->
     assert (step["meta"], step["content"]) == ({"ok": True}, "I read it.")
 
 
-def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Seat) -> None:
-    thread = waiting(uwf)
+def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, thread: str, person: Seat) -> None:
     me = person("thread", "answer", thread)
     me.answer("> ", "y")
     me.wait_for("| ")
@@ -159,8 +157,7 @@ def test_person_that_leaves_has_recorded_nothing(uwf: Uwf, person: Seat) -> None
     assert uwf.json("thread", "show", thread)["status"] == "waiting"
 
 
-def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, person: Seat) -> None:
-    thread = waiting(uwf)
+def test_late_answer_is_refused_and_its_text_is_kept(uwf: Uwf, thread: str, person: Seat) -> None:
     me = person("thread", "answer", thread)
     me.answer_all("> ", "y", "| ", "I read it.", "| ", ".")
     me.wait_for("[Y/n] ")

@@ -23,15 +23,13 @@ def test_lines_come_on_standard_output_and_whose_they_are_on_standard_error(uwf:
     assert uwf("thread", "logs", thread, "--last", "-1").status == 2
 
 
-def test_no_terminal_obeys_what_is_logged(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_no_terminal_obeys_what_is_logged(uwf: Uwf, thread: str) -> None:
     logged(uwf, thread, "\x1b[1;31mred\x1b[0m\t\\t\x1b]0;x\x07\u202e\n10%\r20%\r")
 
     assert uwf("thread", "logs", thread).out == "red\t\\t\\x1b]0;x\\x07\\u202e\n10%\n20%\n"
 
 
-def test_keys_of_the_callers_environment_are_masked(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_keys_of_the_callers_environment_are_masked(uwf: Uwf, thread: str) -> None:
     logged(uwf, thread, "curl -H correct-horse-battery-1 ghp_0123456789abcdefABCDEF0123\n")
     environ = {**uwf.session.environ, "MY_API_KEY": "correct-horse-battery-1"}
 
@@ -48,24 +46,19 @@ def test_follow_ends_when_no_process_is_at_work_and_says_so(uwf: Uwf) -> None:
     assert ran.err.endswith("note: no process works on the thread; it is killed\n")
 
 
-def test_prompt_is_one_text(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
+def test_prompt_is_one_text(uwf: Uwf, thread: str) -> None:
     ran = uwf("thread", "context", thread, "--prompt")
 
     assert (ran.status, ran.out.splitlines()[0]) == (0, "# You are writer")
     assert ran.out == uwf("thread", "context", thread, "--prompt", "--format", "text").out
 
 
-def test_role_can_be_named(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
+def test_role_can_be_named(uwf: Uwf, thread: str) -> None:
     assert uwf.json("thread", "context", thread, "--role", "checker")["role"]["name"] == "checker"
     assert uwf("thread", "context", thread, "--role", "nobody").status == 1
 
 
-def test_context_has_the_agents_own_role(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_context_has_the_agents_own_role(uwf: Uwf, thread: str) -> None:
     within = {**uwf.session.environ, "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
 
     def role(environ: dict[str, str], named: str = thread) -> str:

@@ -20,8 +20,7 @@ def test_a_file_that_cannot_be_written_is_an_error(uwf: Uwf) -> None:
     ran.refused(1, "nowhere/report.html cannot be written")
 
 
-def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf, thread: str) -> None:
     commit = uwf.json("thread", "show", thread)["commit"]
     uwf.json("thread", "step", thread)
     lose(open_store(str(uwf.session.repo)), commit)

@@ -31,10 +31,22 @@ def test_killed_thread_is_reported_with_status_one(uwf: Uwf) -> None:
     document = json.loads(ran.out)
     assert (ran.status, document["stopped"], document["status"]) == (1, "killed", "killed")
     assert (
-        f"error: thread {thread} was killed while it ran, by C O Mitter <committer@example.com>: "
+        f"error: thread {thread} was killed by C O Mitter <committer@example.com>: "
         f"of no use\nhint: `uwf thread fork {thread}` continues it in a new thread\n"
     ) in ran.err
     assert f"refs/archive/{thread}" in ran.err
+
+
+def test_a_run_of_a_thread_that_has_ended_tells_its_end(uwf: Uwf) -> None:
+    thread, killed = uwf.begun(), uwf.killed()
+    uwf.json("thread", "run", thread)
+
+    for words in ([], ["--background"]):
+        again = uwf.json("thread", "run", thread, *words)
+        assert (again["status"], again["stopped"], again["steps"]) == ("completed", "end", 0)
+        ran = uwf("thread", "run", killed, *words).says(1, "was killed by")
+        assert json.loads(ran.out)["stopped"] == "killed"
+    uwf("thread", "step", thread).refused(1, "is not active")
 
 
 def test_agents_and_directory_of_the_run_reach_a_driver_in_the_background(uwf: Uwf) -> None:

@@ -24,6 +24,14 @@ def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
     assert "error     1. try: exit status 1" in told
 
 
+def test_status_is_coloured_in_a_pipe_if_that_is_forced(uwf: Uwf) -> None:
+    environ = {**uwf.session.environ, "FORCE_COLOR": "1"}
+
+    told = uwf("thread", "show", uwf.killed(), "--format", "text", environ=environ).out
+
+    assert "status    \x1b[35m× killed" in told  # noqa: RUF001 (it is no letter)
+
+
 def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
     meta = {"text": "x", **{f"f{number}": number for number in range(40)}}
     answer = json.dumps({"meta": meta, "content": "y"})

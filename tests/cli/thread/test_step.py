@@ -36,8 +36,7 @@ def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None
     assert [row["command"] for row in uwf.json("agent", "trusted")] == [str(uwf.place / "agent")]
 
 
-def test_a_clock_that_jumped_ahead_pays_no_agent(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_a_clock_that_jumped_ahead_pays_no_agent(uwf: Uwf, thread: str) -> None:
     agent = uwf.agent("touch paid", name="payer")
 
     ran = uwf("thread", "step", thread, "--agent", agent, now_ms=lambda: (1 << 34) * 1000)

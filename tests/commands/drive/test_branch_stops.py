@@ -180,9 +180,8 @@ def test_time_to_wait_ends(world: World, wait: Waits) -> None:
     assert [each.thread for each in wait.rested] == [second]
 
 
-def test_driver_that_died_is_not_waited_for(world: World, wait: Waits) -> None:
+def test_driver_that_died_is_not_waited_for(world: World, thread: ThreadId, wait: Waits) -> None:
     # Seen elsewhere: after a kill -9 a thread was "running" for ever.
-    thread = world.begun()
     path = world.store.local_path("locks", thread) + ".drive"
     with lock_drive(world.store, thread, since_ms=0), open(path, "rb") as file:
         said = file.read().replace(b'"start": ', b'"start": 1')

@@ -8,9 +8,11 @@ from commands.turns import branches, drive, log, script
 from commands.world import World, fails, replied
 from refusing import refuses
 
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.errors import Refused
 from uwf_git.store.threads.local_files import ThreadBusy, lock_drive
 
 
@@ -162,6 +164,80 @@ def test_a_drive_that_has_taken_steps_stops_where_a_person_was_waited_for(world:
     assert driven.waiting is not None
     with pytest.raises(ThreadNotReady, match="waits for a person"):
         drive(world, thread, script())
+
+
+def test_a_limit_is_told_though_a_branch_was_paused_before(world: World) -> None:
+    thread = world.begun(wide(3, passes=2) + "config: {maxSteps: 4}\n")
+    assert drive(world, thread, script(), until="w1")[0].stopped == "until"
+    world.pause(branches(world, thread)[1])
+
+    assert drive(world, thread, script())[0].stopped == "limit"
+
+
+@pytest.mark.parametrize("steps", [1, 0])
+def test_what_refuses_a_branch_is_told_though_another_waits_for_a_person(
+    world: World, steps: int
+) -> None:
+    thread = world.begun(wide(3) + "agentOverrides: {w0: human}\n")
+    assert drive(world, thread, script(), until="w1")[0].stopped == "until"
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "w2" or not steps:
+            raise Refused("it is not trusted")
+        return script()(turn)
+
+    with pytest.raises(Refused, match="not trusted"):
+        drive(world, thread, play)
+
+
+def test_a_branch_that_is_answered_while_others_are_at_work_goes_on(world: World) -> None:
+    thread = world.begun(wide(2, passes=2) + "agentOverrides: {w0: human}\n")
+
+    def play(turn: Turn) -> Played:
+        first = branches(world, thread)[0]
+        if world.snapshot(first).record.depth == 0:
+            world.answer(first, PersonAnswer({}))
+        return script()(turn)
+
+    driven, done = drive(world, thread, play)
+
+    # Its person is asked twice.
+    assert (driven.stopped, done) == ("waiting", ["w0", "w1", "w1", "w0"])
+
+
+HELD = """\
+name: held
+root:
+  type: parallel
+  nodes:
+    - {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+    - {type: loop, maxIterations: 2, nodes: [{type: agent, agentId: three}]}
+"""
+
+
+def test_a_held_branch_is_not_taken_for_one_that_goes_on(world: World) -> None:
+    thread = world.begun(HELD)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "one":
+            world.pause(branches(world, thread)[0])
+        return script()(turn)
+
+    assert drive(world, thread, play)[0].stopped == "paused"
+
+
+def test_a_split_branch_that_is_resumed_while_others_are_at_work_goes_on(world: World) -> None:
+    thread = world.begun(HELD)
+    drive(world, thread, script(), until="three")
+    inner = branches(world, thread)[0]
+    world.pause(inner)
+
+    def play(turn: Turn) -> Played:
+        if turn.role == "three" and world.snapshot(inner).record.status == "paused":
+            world.resume(inner)
+        return script()(turn)
+
+    assert drive(world, thread, play)[0].stopped == "end"
 
 
 def test_branches_at_a_limit_end_a_drive_that_does_nothing(world: World) -> None:

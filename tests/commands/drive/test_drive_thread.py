@@ -14,6 +14,7 @@ from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
 from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
@@ -127,9 +128,7 @@ def test_interrupt_during_a_wait_leaves_the_thread_ready(world: World, drive: Dr
     assert find_driver(world.store, thread) is None
 
 
-def test_interrupt_that_leaves_an_answer_says_so(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
+def test_interrupt_that_leaves_an_answer_says_so(thread: ThreadId, drive: Drives) -> None:
     with pytest.raises(TurnInterrupted) as caught:
         drive(thread, fails("it was interrupted", kind="interrupted", is_kept=True))
 
@@ -138,10 +137,8 @@ def test_interrupt_that_leaves_an_answer_says_so(world: World, drive: Drives) ->
 
 @pytest.mark.parametrize("max_steps", [None, 1])
 def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
-    max_steps: int | None, world: World, drive: Drives
+    max_steps: int | None, world: World, thread: ThreadId, drive: Drives
 ) -> None:
-    thread = world.begun()
-
     def play(_turn: Turn) -> Played:
         world.pause(thread, reason="lunch")
         return fails("it was stopped: lunch", kind="interrupted", is_stopped=True)(_turn)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands.fleet.machines import Field
+from commands.fleet.machines import Field, Machine
 
 
 @pytest.fixture
@@ -12,3 +12,15 @@ def field(tmp_path: Path) -> Field:
     made = Field(tmp_path)
     made.let("")
     return made
+
+
+@pytest.fixture
+def a(field: Field) -> Machine:
+    """Return machine a."""
+    return field.machine("a")
+
+
+@pytest.fixture
+def b(field: Field) -> Machine:
+    """Return machine b."""
+    return field.machine("b")

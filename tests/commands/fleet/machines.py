@@ -174,6 +174,13 @@ class Field(NamedTuple):
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 
+def finished(process: "subprocess.Popen[str]", status: int = 0) -> str:
+    """Wait until a process has ended with this status, and return what it complained of."""
+    _out, err = process.communicate()
+    assert process.returncode == status, err
+    return err
+
+
 @contextmanager
 def ended(*processes: "subprocess.Popen[str]") -> Iterator[None]:
     """Kill what is left of *processes* and their groups at the end."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended
+from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended, finished
 from commands.world import World
 
 from uwf_git.commands.fleet.claims import Hub, Keeper
@@ -29,19 +29,15 @@ def test_a_claim_that_is_renewed_keeps_others_away(field: Field) -> None:
         # The next beat says who is at work.
         wait_until(lambda: a.json("ps", "--remote")[0]["role"] == "one", "no role is told")
         assert [row["thread"] for row in a.json("ps", "--remote")] == [thread]
-        with c.work(thread) as second:
-            _out, err = second.communicate()
-        assert second.returncode == 4
+        err = finished(c.work(thread), 4)
         assert "renews its claim" in err
         field.go.touch()
-        _out, err = first.communicate()
-        assert first.returncode == 0, err
+        finished(first)
     assert field.paid() == 3
     assert a.run("ps", "--remote", "--format=text").strip() == ""
 
 
-def test_a_claim_that_outlived_its_thread_is_not_told_and_goes(field: Field) -> None:
-    a = field.machine("a")
+def test_a_claim_that_outlived_its_thread_is_not_told_and_goes(field: Field, a: Machine) -> None:
     thread = a.begin(PLAIN)
     a.drive()
     field.git("update-ref", f"refs/claims/{thread}", f"refs/archive/{thread}")
@@ -60,16 +56,13 @@ def test_the_claim_of_a_killed_machine_passes_on_after_its_time(field: Field) ->
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         field.let("")
-        with c.work(thread) as second:
-            _out, err = second.communicate()
-        assert second.returncode == 0, err
+        finished(c.work(thread))
     # The cut one, and each step once.
     assert field.paid() == 1 + 3
     assert field.log(thread)[-1].startswith("end: completed after 3 steps")
 
 
-def test_a_setting_claims_each_run(field: Field) -> None:
-    a, b = field.machine("a"), field.machine("b")
+def test_a_setting_claims_each_run(field: Field, a: Machine, b: Machine) -> None:
     a.run("config", "set", "uwf.claim", "true")
     thread = a.begin(PLAIN)
     field.let_wait()
@@ -86,13 +79,11 @@ def test_a_setting_claims_each_run(field: Field) -> None:
         assert thread in listed.stdout
         assert "claims" not in listed.stdout
         field.go.touch()
-        _out, err = first.communicate()
-        assert first.returncode == 0, err
+        finished(first)
     assert field.log(thread)[-1].startswith("end: completed")
 
 
-def test_a_hub_that_takes_no_claims_is_told(field: Field) -> None:
-    a = field.machine("a")
+def test_a_hub_that_takes_no_claims_is_told(field: Field, a: Machine) -> None:
     thread = a.begin(PLAIN)
     hook = field.hub / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
@@ -131,8 +122,7 @@ def test_of_many_that_claim_at_once_one_gets_it(field: Field) -> None:
         assert field.paid() == 1
         field.go.touch()
         (winner,) = (each for each in processes if each.returncode is None)
-        _out, err = winner.communicate()
-        assert winner.returncode == 0, err
+        finished(winner)
     assert field.paid() == 3
 
 
@@ -163,13 +153,10 @@ def test_a_second_run_in_the_same_clone_leaves_the_first_alone(field: Field) -> 
     first = b.work(thread)
     with ended(first):
         field.wait_paid(1)
-        with b.work(thread) as second:
-            _out, err = second.communicate()
-        assert second.returncode == 4, err
+        finished(b.work(thread), 4)
         assert field.refs("refs/claims") == [f"refs/claims/{thread}"]
         field.go.touch()
-        _out, err = first.communicate()
-        assert first.returncode == 0, err
+        finished(first)
     assert field.paid() == 3
 
 
@@ -190,13 +177,10 @@ def assert_alone(
     """Check that the *first* command alone runs the thread."""
     with ended(first):
         field.wait_paid(paid)
-        with begin_second() as process:
-            _out, err = process.communicate()
-        assert process.returncode == 4, err
+        finished(begin_second(), 4)
         assert field.paid() == paid
         field.go.touch()
-        _out, err = first.communicate()
-        assert first.returncode == 0, err
+        finished(first)
     assert field.paid() == SPLIT_STEPS
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended
+from commands.fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended, finished
 
 
 class Cluster:
@@ -73,9 +73,8 @@ def end_of(process: "subprocess.Popen[str]") -> dict[str, object]:
 
 
 def test_threads_and_branches_run_on_both_machines(
-    field: Field, cluster: Cluster, tmp_path: Path
+    field: Field, a: Machine, cluster: Cluster, tmp_path: Path
 ) -> None:
-    a = field.machine("a")
     for _ in range(2):
         a.begin(SPLIT)
     field.let("sleep 0.5")
@@ -88,9 +87,8 @@ def test_threads_and_branches_run_on_both_machines(
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_thread_of_a_lost_machine_goes_on_on_the_other(
-    field: Field, cluster: Cluster, tmp_path: Path, how: signal.Signals
+    field: Field, a: Machine, cluster: Cluster, tmp_path: Path, how: signal.Signals
 ) -> None:
-    a = field.machine("a")
     threads = [a.begin(PLAIN) for _ in range(2)]
     field.let_wait()
     driver = cluster.drive(a)
@@ -115,9 +113,8 @@ def test_the_thread_of_a_lost_machine_goes_on_on_the_other(
 
 
 def test_a_limit_of_steps_holds_where_each_machine_has_a_clone(
-    field: Field, cluster: Cluster
+    field: Field, a: Machine, cluster: Cluster
 ) -> None:
-    a = field.machine("a")
     a.begin(SPLIT, "--max-steps", "3")
     field.let("sleep 0.2")
     end_of(cluster.drive(a))
@@ -138,7 +135,5 @@ def stop_below(pid: int, how: signal.Signals) -> None:
 
 @pytest.mark.parametrize("kind", ["tcp", "tls"])
 def test_a_scheduler_that_is_not_there_is_told(field: Field, kind: str) -> None:
-    with field.machine("a").start("drive", "--on", f"{kind}://127.0.0.1:1") as process:
-        _out, err = process.communicate()
-    assert process.returncode == 1
+    err = finished(field.machine("a").start("drive", "--on", f"{kind}://127.0.0.1:1"), 1)
     assert f"{kind}://127.0.0.1:1 does not answer" in err

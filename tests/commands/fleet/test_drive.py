@@ -4,13 +4,12 @@ import json
 import time
 
 import pytest
-from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended, finished
 
 DRIVE = ("drive", *FAST)
 
 
-def test_two_processes_run_all_that_can_go_on(field: Field) -> None:
-    a = field.machine("a")
+def test_two_processes_run_all_that_can_go_on(field: Field, a: Machine) -> None:
     a.begin(PLAIN)
     a.begin(SPLIT)
     end = a.drive("--on", "local:2")
@@ -23,8 +22,7 @@ def test_two_processes_run_all_that_can_go_on(field: Field) -> None:
     assert a.drive()["steps"] == 0
 
 
-def test_two_drivers_pay_each_agent_once(field: Field) -> None:
-    a, b = field.machine("a"), field.machine("b")
+def test_two_drivers_pay_each_agent_once(field: Field, a: Machine, b: Machine) -> None:
     a.begin(SPLIT)
     a.begin(SPLIT)
     field.let("sleep 0.3")
@@ -32,14 +30,12 @@ def test_two_drivers_pay_each_agent_once(field: Field) -> None:
     drivers = [each.start(*DRIVE, "--on", "local:2", "--trust") for each in (a, b)]
     with ended(*drivers):
         for each in drivers:
-            _out, err = each.communicate()
-            assert each.returncode == 0, err
+            finished(each)
     assert field.paid() == 2 * SPLIT_STEPS
     assert not field.refs("refs/threads")
 
 
-def test_a_killed_driver_costs_time_only(field: Field) -> None:
-    a = field.machine("a")
+def test_a_killed_driver_costs_time_only(field: Field, a: Machine) -> None:
     thread = a.begin(SPLIT)
     field.let("sleep 0.5")
     first = a.start(*DRIVE, "--on", "local:2")
@@ -52,8 +48,7 @@ def test_a_killed_driver_costs_time_only(field: Field) -> None:
     assert field.log(thread)[-1].startswith("end: completed")
 
 
-def test_threads_that_were_never_pushed_are_told_of(field: Field) -> None:
-    a = field.machine("a")
+def test_threads_that_were_never_pushed_are_told_of(field: Field, a: Machine) -> None:
     thread = a.begin(PLAIN)
     field.git("update-ref", "-d", f"refs/threads/{thread}")
 
@@ -63,8 +58,7 @@ def test_threads_that_were_never_pushed_are_told_of(field: Field) -> None:
     assert "origin does not have 1 of this store's threads: `uwf push` first" in err
 
 
-def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None:
-    a = field.machine("a")
+def test_only_the_named_thread_and_its_branches_are_driven(field: Field, a: Machine) -> None:
     thread = a.begin(SPLIT)
     other = a.begin(PLAIN)
     a.drive(thread)
@@ -73,8 +67,7 @@ def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None
     assert field.paid() == SPLIT_STEPS
 
 
-def test_a_damaged_thread_holds_up_no_other(field: Field) -> None:
-    a = field.machine("a")
+def test_a_damaged_thread_holds_up_no_other(field: Field, a: Machine) -> None:
     bad, good = a.begin(PLAIN), a.begin(PLAIN)
     next(a.home.rglob(f"refs/threads/{bad}")).write_text("1" * 40 + "\n")
     with a.start(*DRIVE) as driver:
@@ -84,8 +77,7 @@ def test_a_damaged_thread_holds_up_no_other(field: Field) -> None:
     assert err.count(bad) == 1
 
 
-def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field) -> None:
-    a = field.machine("a")
+def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field, a: Machine) -> None:
     path = a.home / "flow.yaml"
     path.write_text(SPLIT)
     agent = ("--agent", str(field.agent))
@@ -95,8 +87,7 @@ def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field) -> Non
     assert not field.refs("refs/threads")
 
 
-def test_no_branch_is_paid_that_another_has_made_needless(field: Field) -> None:
-    a = field.machine("a")
+def test_no_branch_is_paid_that_another_has_made_needless(field: Field, a: Machine) -> None:
     node = "    - {type: agent, agentId: one}\n"
     a.begin(f"name: any\nroot:\n  type: parallel\n  join: any\n  merge: last\n  nodes:\n{node * 6}")
     assert a.drive("--on", "local:1")["stopped"] == "idle"
@@ -107,8 +98,7 @@ def test_no_branch_is_paid_that_another_has_made_needless(field: Field) -> None:
 # What a driver submits: policies, limits and trust hold as on one machine.
 
 
-def test_a_command_that_is_not_trusted_is_not_sent(field: Field) -> None:
-    a, b = field.machine("a"), field.machine("b")
+def test_a_command_that_is_not_trusted_is_not_sent(field: Field, a: Machine, b: Machine) -> None:
     thread = a.begin(PLAIN)
     b.run("fetch")
     with b.start(*DRIVE) as process:
@@ -120,8 +110,7 @@ def test_a_command_that_is_not_trusted_is_not_sent(field: Field) -> None:
     assert b.drive("--trust")["threads"] == {"completed": 1}
 
 
-def test_a_limit_of_steps_holds_over_branches_on_machines(field: Field) -> None:
-    a = field.machine("a")
+def test_a_limit_of_steps_holds_over_branches_on_machines(field: Field, a: Machine) -> None:
     a.begin(SPLIT, "--max-steps", "3")
     field.let("sleep 0.2")
     a.drive("--on", "local:3")
@@ -144,8 +133,7 @@ def test_policies_of_branches_hold_on_machines(field: Field, policy: str, ends: 
     assert a.json("thread", "show", thread)["status"] == ends
 
 
-def test_a_thread_that_waits_rests_and_an_answer_brings_it_on(field: Field) -> None:
-    a = field.machine("a")
+def test_a_thread_that_waits_rests_and_an_answer_brings_it_on(field: Field, a: Machine) -> None:
     thread = a.begin(PLAIN, "--agent", "one=human")
     assert a.drive()["threads"] == {"waiting": 1}
     a.run("thread", "answer", thread, "--meta", "1")

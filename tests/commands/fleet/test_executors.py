@@ -8,22 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.fleet.machines import PLAIN, Field
+from commands.fleet.machines import PLAIN, Field, Machine, finished
 
 from uwf_git.commands.fleet.executors import DaskExecutor
 from uwf_git.commands.fleet.shared_drive import Job, run_thread
 
 
-def test_a_scheduler_elsewhere_needs_tls(field: Field) -> None:
-    a = field.machine("a")
-    with a.start("drive", "--on", "tcp://192.0.2.1:8786") as process:
-        _out, err = process.communicate()
-    assert process.returncode == 1
+def test_a_scheduler_elsewhere_needs_tls(a: Machine) -> None:
+    err = finished(a.start("drive", "--on", "tcp://192.0.2.1:8786"), 1)
     assert "whoever reaches a scheduler runs anything" in err
     for address in ("local:0", "nothing:there", "nonsense", "tcp://[::1"):
-        with a.start("drive", "--on", address) as process:
-            _out, err = process.communicate()
-        assert process.returncode == 2, err
+        err = finished(a.start("drive", "--on", address), 2)
         assert "names no executor" in err
 
 
@@ -34,14 +29,11 @@ def test_one_module_imports_dask() -> None:
     assert [each.name for each in found] == ["executors.py"]
 
 
-def test_an_executor_that_has_ended_is_told(field: Field) -> None:
-    a = field.machine("a")
+def test_an_executor_that_has_ended_is_told(a: Machine) -> None:
     a.begin(PLAIN)
     broken = "class Broken:\n    def submit(self, *words):\n        raise RuntimeError('gone')\n"
     (a.home / "broken.py").write_text(broken)
-    with a.start("drive", "--on", "broken:Broken") as process:
-        _out, err = process.communicate()
-    assert process.returncode == 1
+    err = finished(a.start("drive", "--on", "broken:Broken"), 1)
     assert "takes no more tasks: gone" in err
 
 
@@ -83,8 +75,7 @@ def test_a_task_whose_result_cannot_be_had_is_over() -> None:
     assert isinstance(told.exception(timeout=0), OSError)
 
 
-def test_the_steps_of_a_machine_that_was_silent_for_a_while_count(field: Field) -> None:
-    a = field.machine("a")
+def test_the_steps_of_a_machine_that_was_silent_for_a_while_count(field: Field, a: Machine) -> None:
     a.begin(PLAIN)
     (a.home / "shy.py").write_text(
         "from concurrent.futures import ProcessPoolExecutor\n"
@@ -100,8 +91,7 @@ def test_the_steps_of_a_machine_that_was_silent_for_a_while_count(field: Field) 
 
 
 @pytest.mark.parametrize("made", ["Client(cluster)", "Client(cluster).get_executor(pure=False)"])
-def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
-    a = field.machine("a")
+def test_a_function_may_make_a_cluster_of_dask(a: Machine, made: str) -> None:
     a.begin(PLAIN)
     (a.home / "cluster.py").write_text(
         "import dask\n"
@@ -121,17 +111,13 @@ def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
         ("return None", "'NoneType' object has no attribute 'submit'"),
     ],
 )
-def test_a_function_that_makes_no_executor_is_told(field: Field, body: str, said: str) -> None:
-    a = field.machine("a")
+def test_a_function_that_makes_no_executor_is_told(a: Machine, body: str, said: str) -> None:
     (a.home / "cluster.py").write_text(f"def executor():\n    {body}\n")
-    with a.start("drive", "--on", "cluster:executor") as process:
-        _out, err = process.communicate()
-    assert process.returncode == 2
+    err = finished(a.start("drive", "--on", "cluster:executor"), 2)
     assert f"'cluster:executor' names no executor: {said}" in err
 
 
-def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field) -> None:
-    a = field.machine("a")
+def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field, a: Machine) -> None:
     a.begin(PLAIN)
     end = a.drive("--on", "local:1", "--hub", str(field.place / "nowhere"), status=1)
     assert end["threads"] == {"ready": 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import PLAIN, SPLIT, Field, Machine, ended
+from commands.fleet.machines import PLAIN, SPLIT, Field, Machine, ended, finished
 from refusing import refuses
 from seal import START_MS
 
@@ -45,9 +45,7 @@ def take_over(by: Machine, thread: str, project: Path, first: subprocess.Popen[s
     first.wait()
     # This also ends the agent that was left alone.
     by.field.go.touch()
-    with by.work(thread, "--project", str(project)) as second:
-        _out, err = second.communicate()
-    assert second.returncode == 0, err
+    finished(by.work(thread, "--project", str(project)))
 
 
 def test_another_machine_goes_on_with_the_files_of_the_last_step(
@@ -204,9 +202,8 @@ def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Pa
 
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_project_that_cannot_be_worked_on_is_told_before_an_agent_begins(
-    field: Field, project: Path, *, is_empty: bool
+    field: Field, a: Machine, b: Machine, project: Path, *, is_empty: bool
 ) -> None:
-    a, b = field.machine("a"), field.machine("b")
     thread = a.begin(PLAIN)
     if is_empty:
         subprocess.run(["git", "init", "-q", "--bare", str(project / "none")], check=True)
@@ -214,18 +211,15 @@ def test_a_project_that_cannot_be_worked_on_is_told_before_an_agent_begins(
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     place = project / "none" if is_empty else project
-    with b.work(thread, "--project", str(place)) as process:
-        _out, err = process.communicate()
-    assert process.returncode == 1
+    err = finished(b.work(thread, "--project", str(place)), 1)
     assert ("has no commit to begin with" if is_empty else "does not take refs/uwf/work/") in err
     assert field.paid() == 0
     assert not field.refs("refs/claims")
 
 
 def test_files_that_could_not_be_pushed_are_pushed_before_their_step(
-    field: Field, project: Path, tmp_path: Path
+    field: Field, a: Machine, b: Machine, project: Path, tmp_path: Path
 ) -> None:
-    a, b = field.machine("a"), field.machine("b")
     thread = a.begin(PLAIN)
     field.let(f"echo step >> notes; while [ ! -e {field.go} ]; do sleep 0.05; done")
     first = b.work(thread, "--project", str(project))
@@ -233,23 +227,18 @@ def test_files_that_could_not_be_pushed_are_pushed_before_their_step(
         field.wait_paid(1)
         project.rename(tmp_path / "away")
         field.go.touch()
-        _out, err = first.communicate()
-        assert first.returncode == 1, err
+        finished(first, 1)
     # The step stayed on the machine, with its files.
     assert field.log(thread)[-1].startswith("start")
     (tmp_path / "away").rename(project)
-    with b.work(thread, "--project", str(project)) as second:
-        _out, err = second.communicate()
-    assert second.returncode == 0, err
+    finished(b.work(thread, "--project", str(project)))
     assert field.paid() == 3
     assert git(project, "show", f"refs/uwf/work/{thread}:notes") == "begun\n" + 3 * "step\n"
 
 
-def test_workers_that_begin_at_once_share_a_mirror(field: Field, project: Path) -> None:
-    a, b = field.machine("a"), field.machine("b")
+def test_workers_that_begin_at_once_share_a_mirror(a: Machine, b: Machine, project: Path) -> None:
     threads = [a.begin(PLAIN) for _ in range(4)]
     processes = [b.work(each, "--project", str(project)) for each in threads]
     with ended(*processes):
         for each in processes:
-            _out, err = each.communicate()
-            assert each.returncode == 0, err
+            finished(each)

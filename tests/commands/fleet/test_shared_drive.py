@@ -1,6 +1,7 @@
 """A run that shares its thread: steered from elsewhere, frozen, without its hub."""
 
 import signal
+import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,22 @@ import pytest
 from commands.at_work import wait_until
 from commands.fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, ended
 from commands.sharing import Site, Sites, refs_of
-from commands.world import replied
+from commands.world import fails, replied, says
 from refusing import refuses
 
 from uwf_git.commands.drive_thread import DriveRequest, Watcher
 from uwf_git.commands.fleet import shared_drive
+from uwf_git.commands.fleet.claims import Hub, Keeper
 from uwf_git.commands.fleet.shared_drive import Share, SharedDrive, hold_shared_drive
 from uwf_git.commands.remote.push import Pushed
 from uwf_git.commands.remote.push_plan import NotPushed
+from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.remotes.remotes import parse_remote_url
+from uwf_git.store.remotes.transport import RemoteFailed
 
 
 def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
@@ -43,9 +48,9 @@ def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> N
     assert field.log(thread)[-1].startswith("end: completed after 3 steps")
     # Its clone follows the hub: another run there finds the thread ended, and no two sides.
     with b.work(thread) as again:
-        _out, err = again.communicate()
+        out, err = again.communicate()
     assert "diverged" not in err
-    assert again.returncode == 1
+    assert (again.returncode, '"steps":0,"stopped":"end"' in out) == (0, True)
 
 
 def test_a_pause_typed_elsewhere_stops_the_run_after_its_step(field: Field) -> None:
@@ -77,8 +82,8 @@ def test_a_kill_typed_elsewhere_ends_the_agent(field: Field) -> None:
         field.wait_paid(1)
         a.run("thread", "kill", thread)
         a.run("push")
-        _out, err = first.communicate()
-    assert first.returncode == 4, err
+        out, err = first.communicate()
+    assert (first.returncode, '"stopped":"killed"' in out) == (1, True), err
     assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "kill"]
 
 
@@ -171,19 +176,26 @@ def test_the_same_machine_goes_on_at_once_and_takes_the_orphan_up(field: Field) 
 
 
 def hold(
-    site: Site, thread: ThreadId, *, ok: bool = True, **share: Any
+    site: Site,
+    thread: ThreadId,
+    *,
+    ok: bool = True,
+    play: Player | None = None,
+    may_have_ended: bool = False,
+    **share: Any,
 ) -> AbstractContextManager[SharedDrive]:
     """Hold *thread* for a run that shares it; its reviewer says *ok*."""
     site.world.reopen()
 
-    def play(turn: Turn) -> Played:
+    def reply(turn: Turn) -> Played:
         return replied({"text": "x"} if turn.role == "writer" else {"ok": ok})
 
-    step = StepRequest(thread, play, Choice(("mine",)), str(site.world.place))
+    step = StepRequest(thread, play or reply, Choice(("mine",)), str(site.world.place))
     store, caller = site.world.store, site.world.caller
     silent = Watcher(*[lambda *_what: None] * 3)
     how = Share(ttl_s=0.3, poll_s=0.02, **share)
-    return hold_shared_drive(store, caller, DriveRequest(step), share=how, watcher=silent)
+    request = DriveRequest(step, may_have_ended=may_have_ended)
+    return hold_shared_drive(store, caller, request, share=how, watcher=silent)
 
 
 def test_an_end_that_was_not_pushed_is_pushed_by_the_next_run(sites: Sites, hub: Path) -> None:
@@ -195,6 +207,68 @@ def test_an_end_that_was_not_pushed_is_pushed_by_the_next_run(sites: Sites, hub:
     assert set(refs_of(hub)) == {f"archive/{thread}", "workflows/demo"}
     with refuses("thread-not-active"), hold(site, thread):
         pass
+
+
+def test_a_hub_that_knows_the_end_is_asked_for_no_claim(
+    sites: Sites, hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _other, thread = sites
+    site.end(thread)
+    site.push()
+    before = refs_of(hub)
+    monkeypatch.setattr(Keeper, "take", None)
+    with hold(site, thread, may_have_ended=True) as drive:
+        driven = drive.run()
+    assert (driven.stopped, driven.steps, refs_of(hub)) == ("end", 0, before)
+
+
+def test_a_hub_that_says_nothing_does_not_keep_a_run_that_was_interrupted(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _other, thread = sites
+    monkeypatch.setattr(shared_drive, "_FAREWELL_S", 0.01)
+    says = threading.Event()
+    waited: list[bool] = []
+
+    def be_silent(*_given: object, **_more: object) -> set[ThreadId]:
+        waited.append(says.wait(60))
+        raise RemoteFailed(parse_remote_url("/hub", relative_to="/"), "it did not answer in time")
+
+    def play(turn: Turn) -> Played:
+        monkeypatch.setattr(Hub, "look", be_silent)
+        monkeypatch.setattr(Hub, "swap", be_silent)
+        monkeypatch.setattr(shared_drive, "push_remote", be_silent)
+        return fails(kind="interrupted")(turn)
+
+    with pytest.raises(TurnInterrupted), hold(site, thread, play=play) as drive:
+        drive.run()
+    assert waited == []
+    says.set()
+
+
+def test_an_answer_that_came_after_an_interrupt_is_at_the_hub_and_nothing_follows_it(
+    sites: Sites, hub: Path
+) -> None:
+    site, _other, thread = sites
+    plays = iter([fails(kind="interrupted", is_kept=True), says({"ok": False})])
+    before = site.find(f"threads/{thread}")
+
+    def play(turn: Turn) -> Played:
+        return next(plays)(turn)
+
+    with pytest.raises(KeyboardInterrupt), hold(site, thread, play=play) as drive:
+        drive.run()
+    assert before != refs_of(hub)[f"threads/{thread}"] == site.find(f"threads/{thread}")
+    assert f"claims/{thread}" not in refs_of(hub)
+
+
+def test_a_branch_that_is_cancelled_as_it_pushes_begins_no_agent(sites: Sites) -> None:
+    site, _other, thread = sites
+    with hold(site, thread) as drive:
+        drive.cancelled.set()
+        with pytest.raises(KeyboardInterrupt):
+            drive.push()
+        drive.cancelled.clear()
 
 
 def test_an_end_that_came_too_late_is_kept_as_a_fork(sites: Sites, hub: Path) -> None:

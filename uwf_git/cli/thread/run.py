@@ -35,6 +35,7 @@ from uwf_git.commands.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.inspect.list import count_branches, is_stuck, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.flow import CLAIM, add_branches
 from uwf_git.commands.turn.next_move import Steered
@@ -111,7 +112,8 @@ drive_options = with_options(
     click.option(
         "--background",
         is_flag=True,
-        help="Return at once; see `uwf thread wait` and `uwf thread logs`.",
+        help="Return at once; see `uwf thread wait` and `uwf thread logs`. Of a thread that has "
+        "ended, the end is told.",
     ),
     click.option(
         "--claim",
@@ -142,8 +144,10 @@ class Driving(NamedTuple):
 def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
     """Drive a thread here, or in the background, and print where it stands then."""
     if driving.how.background:
-        _start(session, store, driving)
-        return
+        # Of a thread that has ended the end is told.
+        with suppress(ThreadNotActive):
+            _start(session, store, driving)
+            return
     driven = drive_shown(session, store, driving)
     stop = stop_after(session, store, driven.last)
     told = (lambda _: describe_end(session, store, driven)) if session.is_screen else None
@@ -173,7 +177,7 @@ def drive_shown(
     step = StepRequest(driving.thread, attend(progress.play), choice, driving.workdir, how.jobs)
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
-    request = DriveRequest(step, driving.max_steps, how.until, how.wait)
+    request = DriveRequest(step, driving.max_steps, how.until, how.wait, may_have_ended=True)
     watcher = progress.watcher.then(on_change)
     hold = _find_hold(session, store, driving)
     with ExitStack() as own, sigterm_as_interrupt():
@@ -211,8 +215,7 @@ def raise_if_failed(driven: Driven) -> None:
         thread = driven.last.thread
         by, reason = driven.steered or ("", "")
         raise Refused(
-            f"thread {thread} was killed while it ran, by {by}"
-            + (f": {first_line(reason)}" if reason else ""),
+            f"thread {thread} was killed by {by}" + (f": {first_line(reason)}" if reason else ""),
             code="thread-killed",
             hint=f"`uwf thread fork {thread}` continues it in a new thread",
             thread=thread,

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -46,9 +46,10 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain
 from uwf_git.debug_log import debug
-from uwf_git.errors import BadUsage, Conflict, Refused, UwfError
+from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
 from uwf_git.model.names import Oid, ThreadId, build_thread_id, is_oid
+from uwf_git.model.thread import ENDED
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.locks import RefLocked, hold_lock
 from uwf_git.store.objects.commit import is_descendant
@@ -66,7 +67,7 @@ from uwf_git.store.store import Store, create_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head
 from uwf_git.store.threads.history import find_tip, read_snapshot, walk_trunks
 from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
-from uwf_git.surroundings import without_local_variables
+from uwf_git.surroundings import read_clock_ms, without_local_variables
 
 # The files of a thread on the machine that runs it: a clone of the project for each thread.
 #
@@ -80,6 +81,9 @@ _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 
 # A hub that is away may be back, and a lock of it free.
 NO_HUB = {RemoteFailed.code, RefLocked.code}
+
+_FAREWELL_S = 20.0
+"""How long a slow hub keeps a process that was interrupted; Kubernetes kills it after 30 s."""
 
 
 class Project(NamedTuple):
@@ -158,9 +162,7 @@ class Project(NamedTuple):
     def publish(self, family: Iterable[ThreadId]) -> None:
         """Push what was recorded of the files of *family*."""
         here, there = self._list(self.workdir), self._list(self._mirror)
-        names = [
-            ref for ref in map(name_work, family) if here.get(ref) not in {None, there.get(ref)}
-        ]
+        names = [r for r in map(name_work, family) if here.get(r) not in {None, there.get(r)}]
         if not names:
             return
         with self._locked():
@@ -188,9 +190,8 @@ class Project(NamedTuple):
             moves = [f"{oid}:{ref}" for ref, oid in moved.items()]
             self._git(self._mirror, "push", "-q", self.url, *moves)
         except ProgramFailed as error:
-            raise RemoteFailed(
-                parse_remote_url(self.url, relative_to="/"), error.message
-            ) from error
+            url = parse_remote_url(self.url, relative_to="/")
+            raise RemoteFailed(url, error.message) from error
         for ref, oid in moved.items():
             self._git(self._mirror, "update-ref", ref, oid)
 
@@ -282,7 +283,9 @@ def hold_shared_drive(
     # A machine that has nothing of the thread learns what to lock.
     shared.fetch()
     step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
-    request = request._replace(step=step, may_have_ended=shared.has_ended_here_alone())
+    is_known = shared.is_end_known()
+    may_have_ended = request.may_have_ended or is_known is False
+    request = request._replace(step=step, may_have_ended=may_have_ended)
 
     def on_step(stepped: ThreadResult) -> None:
         watcher.on_step(stepped)
@@ -294,7 +297,7 @@ def hold_shared_drive(
     # The lock first: a claim of this clone is then known to be dead.
     with (
         hold_drive(store, caller, request, watcher=pushing) as drive,
-        shared.claimed(and_branches=not request.is_branch),
+        nullcontext() if is_known else shared.claimed(and_branches=not request.is_branch),
         cancellable(shared.cancelled),
     ):
         shared.drive = drive
@@ -311,14 +314,15 @@ class SharedDrive:
         self._remote = self._hub.remote.name
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
         self._follower: threading.Thread | None = None
+        self._until: float | None = None
         self._keys: list[tuple[str, ...]] = []
         """Those of the agents of branches, since the thread itself took a step."""
 
-    def has_ended_here_alone(self) -> bool:
-        """Return whether the hub has the thread, and not the end that an earlier run recorded."""
+    def is_end_known(self) -> bool | None:
+        """Return whether the hub has the end that a run recorded; None if there is no end here."""
         head = find_head(self._store, self._thread)
         there = read_shared(self._store, self._hub.remote).find_tip(self._thread)
-        return head is not None and head.archived and there not in {None, head.commit}
+        return there in {None, head.commit} if head is not None and head.archived else None
 
     @contextmanager
     def claimed(self, *, and_branches: bool) -> Iterator[None]:
@@ -329,27 +333,42 @@ class SharedDrive:
         share = self._share
         keeper = Keeper(self._hub, ttl_s=share.ttl_s, poll_s=share.poll_s)
         with ExitStack() as taken:
-            held = keeper.take(self._thread, over=share.over, on_look=self._on_look)
-            taken.callback(keeper.release, held)
-            self._held = held
-            self._follow()
-            self._check_around()
-            if and_branches:
-                claims = list_claims(self._hub.look())
-                for branch in list(list_present_descendants(self._store, self._thread)):
-                    if branch in claims:
-                        again = keeper.take(branch, on_look=lambda _refs: None)
-                        taken.callback(keeper.release, again)
-            if share.project is not None:
-                share.project.prepare(with_branches(self._store, [self._thread]))
-            self.push()
             try:
+                held = keeper.take(self._thread, over=share.over, on_look=self._on_look)
+                taken.callback(self._say, keeper.release, held)
+                self._held = held
+                self._follow()
+                self._check_around()
+                if and_branches:
+                    claims = list_claims(self._hub.look())
+                    for branch in list(list_present_descendants(self._store, self._thread)):
+                        if branch in claims:
+                            again = keeper.take(branch, on_look=lambda _refs: None)
+                            taken.callback(self._say, keeper.release, again)
+                if share.project is not None:
+                    share.project.prepare(with_branches(self._store, [self._thread]))
+                self.push()
+                # What was interrupted, too; if that fails, the next run here begins with it.
+                taken.callback(lambda: [] if held.is_lost.is_set() else self._say(self._push_once))
                 yield
-            finally:
-                if not held.is_lost.is_set():
-                    # What was interrupted, too; if that fails, the next run here begins with it.
-                    with suppress(UwfError):
-                        self._push_once()
+            except (TurnInterrupted, KeyboardInterrupt):
+                self._until = time.monotonic() + _FAREWELL_S
+                raise
+
+    def _say(self, say: Callable[..., None], *what: Any) -> None:
+        """Tell the hub what is left to tell, after Ctrl-C only for a few seconds in all."""
+
+        def tell() -> None:
+            with suppress(UwfError, OSError):
+                say(*what)
+
+        if self._until is None:
+            tell()
+            return
+        # The claim of a process that ends dies by itself.
+        last = threading.Thread(target=tell, daemon=True)
+        last.start()
+        last.join(max(0.0, self._until - time.monotonic()))
 
     def _check_around(self) -> None:
         """Leave a branch to the machine that runs a thread around it, and its branches with it."""
@@ -373,11 +392,12 @@ class SharedDrive:
         while True:
             try:
                 driven = self.drive.run()
-                self.push()
+                if driven.steps or not self.is_end_known():
+                    self.push()
                 if driven.stopped != "split" or not self._join():
                     return driven
             except (TurnInterrupted, KeyboardInterrupt):
-                if not self.cancelled.is_set():
+                if self._until is not None or not self.cancelled.is_set():
                     raise
                 self._go_on()
             except Conflict as error:
@@ -394,7 +414,7 @@ class SharedDrive:
                     time.sleep(self._share.poll_s)
 
     def _go_on(self) -> None:
-        """Follow the hub after a branch was ended there.
+        """Follow the hub after the thread was killed there, or a branch ended.
 
         Raises:
             ClaimLost: the thread itself went on elsewhere.
@@ -403,8 +423,12 @@ class SharedDrive:
         self.cancelled.clear()
         thread, remote = self._thread, self._remote
         kept = self._follow().get(thread)
-        head = find_head(self._store, thread)
-        if kept or head is None or head.archived or self._held.is_lost.is_set():
+        tip, is_lost = find_tip(self._store, thread), self._held.is_lost.is_set()
+        status = "unknown" if tip is None else tip.record.status
+        if status == "killed" and not is_lost:
+            # The drive tells by whom.
+            return
+        if kept or is_lost or status in {"unknown", *ENDED}:
             what = f"; what was done here is kept as {kept}" if kept else ""
             raise Conflict(
                 f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
@@ -426,8 +450,14 @@ class SharedDrive:
                 self._keys.append(find_turn_secrets(turn))
             self.push()
             played = play(turn)
+            if played.is_kept and not turn.asked.checks and not self.cancelled.is_set():
+                # Recorded now, and pushed at the end: who goes on may have nothing of this machine.
+                self._until = time.monotonic() + _FAREWELL_S
+                return play(turn)
+            is_interrupted = (played.error or {}).get("kind") == "interrupted"
             with suppress(UwfError):
-                if self._has_news(self._hub.look()):
+                # Who was interrupted by Ctrl-C is to end soon, whatever the hub does.
+                if (played.is_stopped or not is_interrupted) and self._has_news(self._hub.look()):
                     self.fetch()
             return played
 
@@ -435,12 +465,17 @@ class SharedDrive:
 
     def push(self) -> None:
         """Push the thread and its branches; while the hub cannot take them, keep the claim."""
+        if self._until is not None:
+            # The process ends; what is left is pushed then.
+            raise KeyboardInterrupt
         until = time.monotonic() + self._share.ttl_s
         while True:
             try:
                 # Branches are played in several threads of Python.
                 with self._pushing:
+                    check_cancelled()
                     self._push_once()
+                    check_cancelled()
             except UwfError as error:
                 if error.code not in NO_HUB or time.monotonic() >= until:
                     raise
@@ -524,9 +559,8 @@ class SharedDrive:
         # A thread around that joined the end of a diverged branch comes after the branch.
         apart = {each.thread: each.local for each in fetched.of("diverged")}
         for thread, local in {**apart, **self._list_false_joins()}.items():
-            fork = fork_thread(
-                self._store, self._caller, ForkRequest(thread, at=local), thread=new_id()
-            ).thread
+            request = ForkRequest(thread, at=local)
+            fork = fork_thread(self._store, self._caller, request, thread=new_id()).thread
             kept[thread] = fork
             if self._share.project is not None:
                 self._share.project.keep(thread, fork)
@@ -606,7 +640,7 @@ def run_thread(job: Job) -> Done:
     host = socket.gethostname()
     try:
         at = open_worker(job, environ)
-        caller = Caller(_now_ms, environ, at.workdir)
+        caller = Caller(read_clock_ms, environ, at.workdir)
         choice = Choice(default=environ.get("UWF_AGENT"), allowed=frozenset(job.allowed))
         step = StepRequest(job.thread, agent_player(None), choice, at.workdir)
         request = DriveRequest(step, job.max_steps or None, is_branch=True, may_do_nothing=True)
@@ -629,14 +663,16 @@ class Worker(NamedTuple):
 def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     """Open this machine's clone of the hub, and find where the agents of *job* run."""
     thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
-    home = environ.get("HOME")
-    if not home:
-        raise BadUsage(
-            "there is no $HOME to keep the clone of the hub in",
+    home = environ.get("HOME", "")
+    folder = home and os.path.join(home, ".uwf")
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise Refused(
+            f"the clone of the hub cannot be kept in HOME, which is {home or 'not set'}",
             code="no-home-for-hubs",
-            hint="set HOME",
+            hint="set HOME to a directory that you may write",
         )
-    folder = os.path.join(home, ".uwf")
     over, dead = Oid(job.over) if job.over else None, frozenset(job.dead)
     share = Share(ORIGIN, job.ttl_s, job.poll_s, over, dead, _new_id)
     workdir = job.workdir
@@ -648,7 +684,6 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
         os.makedirs(workdir, exist_ok=True)
     digest = hashlib.sha256(job.hub.encode()).hexdigest()[:16]
     path = os.path.join(folder, "hubs", f"{digest}.git")
-    os.makedirs(folder, exist_ok=True)
     # Another worker of this machine may do the same.
     with hold_lock(os.path.join(folder, "hubs.lock"), wait=True):
         store = create_store(path, environ=environ)
@@ -657,16 +692,8 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     return Worker(store, workdir, share)
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _new_id() -> ThreadId:
-    return build_thread_id(_now_ms(), os.urandom(10))
+    return build_thread_id(read_clock_ms(), os.urandom(10))
 
 
-def _nothing(*_what: Any) -> None:
-    return None
-
-
-_SILENT = Watcher(_nothing, _nothing, _nothing)
+_SILENT = Watcher(*[lambda *_what: None] * 3)
