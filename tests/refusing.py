@@ -1,8 +1,11 @@
 """Errors by their codes, which are stable: most have no class of their own."""
 
+import errno
+import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 import pytest
 
@@ -34,3 +37,15 @@ def raising(error: BaseException) -> Callable[..., NoReturn]:
         raise error
 
     return fail
+
+
+def as_no_root(call: Callable[..., int]) -> Callable[..., int]:
+    """Return *call*, an ``os.open`` that opens no file without rights, which root may."""
+
+    def opened(path: Any, *given: Any, **more: Any) -> int:
+        is_there = isinstance(path, str) and os.path.isfile(path)
+        if is_there and not stat.S_IMODE(os.stat(path).st_mode):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return call(path, *given, **more)
+
+    return opened

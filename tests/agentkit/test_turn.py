@@ -136,6 +136,20 @@ def test_file_without_an_end_is_not_handed_in(tmp_path: Path) -> None:
     assert read_submitted(str(tmp_path)) is None
 
 
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("precious")
+    for name in (PROMPT, "trace.jsonl"):
+        (tmp_path / name).symlink_to(mine)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        write_prompt(str(tmp_path), "x")
+    with pytest.raises(OSError, match="symbolic links"), open_trace(str(tmp_path / "trace.jsonl")):
+        pass
+
+    assert mine.read_text() == "precious"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 def test_full_disk_costs_the_trace_and_not_the_answer(tmp_path: Path) -> None:
     (tmp_path / FAILURE).symlink_to("/dev/full")

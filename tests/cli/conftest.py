@@ -41,6 +41,12 @@ def uwf(tmp_path: Path, session: Session, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture
+def thread(uwf: Uwf) -> str:
+    """Return a thread of `demo` that has begun."""
+    return uwf.begun()
+
+
+@pytest.fixture
 def demo(session: Session, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run the demo program in this process: ``demo("say", "hello")``."""
 

@@ -8,8 +8,7 @@ from cli.program import Uwf, clone, make_hub
 from uwf_git.store.git.config import set_config
 
 
-def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf, thread: str) -> None:
     hub = make_hub(uwf)
     uwf.json("push")
     other = clone(uwf, hub)

@@ -80,7 +80,7 @@ def test_config_that_an_agent_changes_is_told_until_it_is_verified(uwf: Uwf) -> 
     uwf.json("thread", "step", uwf.begun(uwf.agent(f"{evil}; {ANSWER}")))
 
     for _ in range(2):
-        assert "not by uwf: uwf.onevent;" in uwf("thread", "list").err
+        assert "not by your uwf: uwf.onevent;" in uwf("thread", "list").err
     assert [each["message"].split(" was ")[0] for each in uwf.json("verify")["notes"]] == [
         "the store's setting uwf.onevent"
     ]

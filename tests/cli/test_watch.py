@@ -72,8 +72,7 @@ def test_view_is_live_and_gives_the_terminal_back(uwf: Uwf) -> None:
         assert terminal.model.screen[-1] == "1 paused"
 
 
-def test_row_is_a_document(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_row_is_a_document(uwf: Uwf, thread: str) -> None:
     with lock_thread(open_store(str(uwf.session.repo)), ThreadId(thread), since_ms=0) as lock:
         lock.say("writer", "uwf-claude")
         (row,) = uwf.json("ps")
@@ -86,8 +85,7 @@ def test_row_is_a_document(uwf: Uwf) -> None:
     assert row["elapsedMs"] > 1_700_000_000_000
 
 
-def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf, thread: str) -> None:
     store = open_store(str(uwf.session.repo))
     screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
     with lock_thread(store, ThreadId(thread), since_ms=uwf.session.now_ms()) as lock:
@@ -184,8 +182,7 @@ def test_rest_after_an_event_can_be_asked_for_in_parts(uwf: Uwf) -> None:
     assert pages == everything
 
 
-def test_state_is_reported_if_asked_for(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_state_is_reported_if_asked_for(uwf: Uwf, thread: str) -> None:
     uwf.json("thread", "patch", thread, '{"n": 1}')
 
     assert told(uwf, thread, "--state")[-1]["payload"]["state"] == {"n": 1}
@@ -239,9 +236,8 @@ def test_contradiction_is_reported(
 
 
 def test_follower_gets_events_at_once_and_ends_quietly_when_interrupted(
-    uwf: Uwf, follow: Follow
+    uwf: Uwf, thread: str, follow: Follow
 ) -> None:
-    thread = uwf.begun()
     start = told(uwf)[0]["id"]
     # An agent that waits until the test has seen its start.
     gate = uwf.place / "gate"

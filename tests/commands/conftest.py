@@ -30,6 +30,12 @@ def world(tmp_path: Path, clock: Callable[[], int], thread_ids: Callable[[], Thr
 
 
 @pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread of `demo` that has begun."""
+    return world.begun()
+
+
+@pytest.fixture
 def split(world: World) -> Split:
     """Return a thread that has split in two; its branches have begun."""
     return split_checks(world)

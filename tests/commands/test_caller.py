@@ -63,11 +63,6 @@ def test_impossible_signing_is_reported_before_work_is_done(world: World) -> Non
         world.caller.signing(store)
 
 
-@pytest.fixture
-def thread(world: World) -> ThreadId:
-    return world.begun()
-
-
 def packs(world: World) -> int:
     return count_files(world.store).packs
 

@@ -79,8 +79,7 @@ def test_whatever_a_peer_pushes_is_read_or_reported(forge: Forge, world: World) 
     ]
 
 
-def test_invalid_agent_is_not_run(world: World) -> None:
-    thread = world.begun()
+def test_invalid_agent_is_not_run(world: World, thread: ThreadId) -> None:
     forged(agent=True)(world, thread)
 
     with pytest.raises(DamagedNode, match="in the place of a node of the type AgentConfig"):

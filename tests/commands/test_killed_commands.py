@@ -148,9 +148,8 @@ def test_trust_killed_anywhere_is_there_once_or_not_at_all(world: World) -> None
     assert kill_everywhere(world, lambda copy: trust_agents(copy.store, [two], None), again) > 8
 
 
-def test_to_wait_for_the_disk_adds_no_moment(world: World) -> None:
+def test_to_wait_for_the_disk_adds_no_moment(world: World, thread: ThreadId) -> None:
     """So that to kill commands that do not wait, which takes less time, is to kill them all."""
-    thread = world.begun()
     kinds = []
     for is_forced in ("false", "true"):
         copy = copy_of(world)

@@ -6,7 +6,7 @@ Whoever makes them makes the same, so nothing of a killed engine has to be found
 from pathlib import Path
 
 import pytest
-from commands.flows import CHECKS, Split, plays, split_checks
+from commands.flows import CHECKS, Split, plays
 from commands.killed import kill_everywhere, make_folders, state_of
 from commands.world import World
 
@@ -74,8 +74,7 @@ def test_branches_killed_anywhere_begin_once_and_take_each_step_once(world: Worl
     assert kill_everywhere(world, lambda copy: step(copy, thread), again) > 40
 
 
-def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World) -> None:
-    split = split_checks(world)
+def test_a_join_killed_anywhere_is_made_once_or_not_at_all(world: World, split: Split) -> None:
     split.finish_branches()
     thread = split.thread
     make_folders(world, lambda copy: step(copy, thread))

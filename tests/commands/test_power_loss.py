@@ -10,6 +10,7 @@ from store.whole_refs import check_refs, refs_in
 
 from uwf_git.commands.admin import set_setting
 from uwf_git.commands.cas import put_payload
+from uwf_git.model.names import ThreadId
 
 THREAD = re.compile(r"refs/(threads|archive)/(\w+)")
 
@@ -59,8 +60,7 @@ def test_a_start_survives_a_power_loss(world: World) -> None:
     assert lose_power(world, World.start) > 100
 
 
-def test_a_step_survives_a_power_loss(world: World) -> None:
-    thread = world.begun()
+def test_a_step_survives_a_power_loss(world: World, thread: ThreadId) -> None:
     assert lose_power(world, lambda each: each.step(thread)) > 100
 
 
@@ -69,8 +69,7 @@ def test_an_end_survives_a_power_loss(world: World) -> None:
     assert lose_power(world, lambda each: each.step(thread)) > 500
 
 
-def test_a_kill_survives_a_power_loss(world: World) -> None:
-    thread = world.begun()
+def test_a_kill_survives_a_power_loss(world: World, thread: ThreadId) -> None:
     assert lose_power(world, lambda each: each.kill(thread)) > 500
 
 

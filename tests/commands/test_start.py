@@ -101,6 +101,7 @@ def test_command_may_hold_an_equals_sign(command: str, world: World) -> None:
     ("request_", "error"),
     [
         (StartRequest("nothing", "x"), "no-such-workflow"),
+        (StartRequest("./a.yaml", "x"), "no-such-workflow"),
         (StartRequest("demo", " \n"), "empty-prompt"),
         (StartRequest("demo", "x", ("'unclosed",)), BadCommand),
         (StartRequest("demo", "x", ("writer=",)), BadCommand),
@@ -119,6 +120,8 @@ def test_request_that_makes_no_sense_leaves_nothing(
     with refuses(error) as refused:
         started(world, request_)
     assert "-p" not in str(refused.value.hint)
+    is_file = request_.workflow == "./a.yaml"
+    assert ("`uwf workflow put ./a.yaml`" in str(refused.value.hint)) == is_file
 
     assert list_threads(world.store, archived=False) == []
     assert (Path(world.store.path) / "config").read_text() == before
@@ -283,8 +286,7 @@ def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
     assert world.snapshot(thread).commit == before.commit
 
 
-def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
-    thread = world.begun()
+def test_fork_that_cannot_be_made_leaves_nothing(world: World, thread: ThreadId) -> None:
     request = ForkRequest(thread, workdir="nowhere")
     new = world.new_id()
     with refuses("not-a-directory"):

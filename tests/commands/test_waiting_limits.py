@@ -49,9 +49,7 @@ def come(world: World, now_ms: int) -> None:
     world.caller = world.caller._replace(now_ms=lambda: now_ms)
 
 
-def test_thread_waits_for_the_end_of_the_limit_and_says_so(world: World) -> None:
-    thread = world.begun()
-
+def test_thread_waits_for_the_end_of_the_limit_and_says_so(world: World, thread: ThreadId) -> None:
     failure = hit(world, thread)
 
     snapshot = world.snapshot(thread)

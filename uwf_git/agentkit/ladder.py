@@ -13,22 +13,10 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.turn import Adapter, AdapterAnswer, AdapterQuestion, AgentResult, AskFailed
-from uwf_git.agents.command_line import (
-    BadJson,
-    FrontMatterUnclosed,
-    on_one_line,
-    parse_strict_json,
-    parse_strict_json_at,
-    show_beginning,
-    split_front_matter,
-)
+from uwf_git.agents import command_line
+from uwf_git.engine import turn_context
 from uwf_git.engine.prompt import build_answer_format, literal
-from uwf_git.engine.turn_context import (
-    AgentContext,
-    ExtractContext,
-    RoleView,
-    build_extract_context,
-)
+from uwf_git.engine.turn_context import AgentContext, ExtractContext, RoleView
 from uwf_git.errors import AgentFailed, UwfError
 from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.thread import add_usage
@@ -72,10 +60,10 @@ _NAMED = {"properties", "patternProperties", "$defs", "definitions", "dependentS
 
 def move_schema(schema: Any, to: str) -> Any:
     """Return *schema* as it must be written at *to* (``#/properties/meta``) of another schema."""
-    if not isinstance(schema, dict):
-        return schema
-    # They would change what references are relative to.
-    return _move({key: each for key, each in schema.items() if key not in {"$id", "$schema"}}, to)
+    if isinstance(schema, dict):
+        # They would change what references are relative to.
+        schema = {key: each for key, each in schema.items() if key not in {"$id", "$schema"}}
+    return _move(schema, to)
 
 
 def _move(schema: Any, to: str) -> Any:
@@ -148,7 +136,6 @@ def read_answer(
 # No value is invented. What is not at the beginning of the answer counts only if it fits the
 # role's schema.
 
-Rung = Literal["front-matter", "block", "json"]
 
 # Fields are at the beginning or at the end of an answer.
 _SEARCHED = 200_000
@@ -195,9 +182,9 @@ class NoMeta(AgentFailed):
     code = "no-meta"
 
     def __init__(self, problem: str, text: str, *, usage: Mapping[str, Any] | None = None) -> None:
-        beginning = show_beginning(text)
+        beginning, told = command_line.show_beginning(text), command_line.on_one_line(problem)
         super().__init__(
-            f"the answer holds no fields that fit the role's schema: {on_one_line(problem)}"
+            f"the answer holds no fields that fit the role's schema: {told}"
             + (f"; it begins: {beginning}" if beginning else "; it is empty"),
             hint="start the answer with --- and its fields, then a second --- and the text",
             problem=problem,
@@ -217,7 +204,7 @@ class Extracted:
     content: str
     """The answer, without its fields if they were at the beginning."""
 
-    rung: Rung
+    rung: Literal["front-matter", "block", "json"]
 
 
 class _Block(NamedTuple):
@@ -305,8 +292,8 @@ def _list_guesses(text: str) -> Iterator[tuple[_Block, Extracted]]:
 def _read_front_matter(text: str) -> tuple[Extracted | None, str]:
     """Read the front matter at the beginning of *text*; else return why there is none."""
     try:
-        front = split_front_matter(text)
-    except FrontMatterUnclosed as error:
+        front = command_line.split_front_matter(text)
+    except command_line.FrontMatterUnclosed as error:
         return None, error.message
     if front is None:
         return None, ""
@@ -335,8 +322,8 @@ def _list_blocks(text: str) -> list[_Block]:
 def _read_block(block: _Block) -> Any:
     """Read a fenced block in its language; None if it is in another."""
     if block.language in {"json", ""}:
-        with suppress(BadJson):
-            return parse_strict_json(block.body.strip())
+        with suppress(command_line.BadJson):
+            return command_line.parse_strict_json(block.body.strip())
     return _read_yaml(block.body)[0] if block.language in {"yaml", "yml", ""} else None
 
 
@@ -347,21 +334,18 @@ def _find_objects(text: str) -> list[tuple[_Block, Any]]:
     for match in _OBJECT.finditer(text, max(0, len(text) - _SEARCHED)):
         if match.start() >= end and failures < _MOST_FAILURES:
             try:
-                value, end = parse_strict_json_at(text, match.start())
+                value, end = command_line.parse_strict_json_at(text, match.start())
                 found.append((_Block(end, match.start(), ""), value))
-            except BadJson:
+            except command_line.BadJson:
                 failures += 1
     return found
 
-
-MOST_CORRECTIONS = 2
 
 Extractor = Callable[[ExtractContext], AdapterAnswer]
 """Asks a model for the meta of an answer; it is in ``structured``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fallbacks:
+class Fallbacks(NamedTuple):
     """The sources of a meta besides the adapter."""
 
     reported: Callable[[], tuple[Any, str] | None] = lambda: None
@@ -373,7 +357,7 @@ class Fallbacks:
     find_extractor: Callable[[], Extractor | None] = lambda: None
     """Returns the extractor, if there is one; called last."""
 
-    most_corrections: int = MOST_CORRECTIONS
+    most_corrections: int = 2
     note: Callable[[Mapping[str, Any]], None] = lambda _event: None
 
 
@@ -538,7 +522,7 @@ class _Climb:
             extractor = self.rungs.find_extractor() if text else None
             if extractor is None:
                 return problem
-            answer = extractor(build_extract_context(self.context, text))
+            answer = extractor(turn_context.build_extract_context(self.context, text))
         except UwfError as failure:
             # A wrong setting of the extractor must not lose the agent's answer.
             if isinstance(failure, AskFailed) and failure.partial is not None:
@@ -559,12 +543,9 @@ def describe_failure(failure: AskFailed | NoMeta) -> dict[str, Any]:
     return {"kind": failure.kind, "usage": usage, **reset}
 
 
-_LONGEST_PROBLEM = 1_000
-
-
 def build_correction(problem: str, role: RoleView) -> str:
     """Return the prompt that names the *problem* and repeats how to answer."""
-    problem = on_one_line(problem)[:_LONGEST_PROBLEM].rstrip(".")
+    problem = command_line.on_one_line(problem)[:1_000].rstrip(".")
     return (
         "Your work is done and kept; only the fields of your answer could not be read: "
         f"{problem}.\n\n"

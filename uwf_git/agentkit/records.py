@@ -8,11 +8,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from uwf_git.agentkit.ladder import read_answer
-from uwf_git.agentkit.turn import AdapterQuestion
 from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.files import read_left_file
 from uwf_git.model.node import MAX_SAFE_INTEGER
@@ -30,9 +28,6 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_fini
 
 _BEGINNING = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
 _ENDING = re.compile(r"[ \t\r]*(?:\n|\Z)")
-
-# The numbers of a usage that are not whole.
-_FRACTIONS = {"costUsd", "premiumRequests"}
 
 # A truncated document may hold many beginnings, each of which is parsed to the end of the text.
 _MOST_FAILURES = 1_000
@@ -106,7 +101,8 @@ def find_first(records: Sequence[dict[str, Any]], *path: str) -> str | None:
 
 def read_usage(record: Any, **paths: str) -> dict[str, Any]:
     """Return the usage in *record*: each number under its name, from its path (``usage.input``)."""
-    kinds = {name: float if name in _FRACTIONS else int for name in paths}
+    # All others are whole.
+    kinds = {name: float if name in {"costUsd", "premiumRequests"} else int for name in paths}
     return build_usage(
         **{name: find(record, kinds[name], *path.split(".")) for name, path in paths.items()}
     )
@@ -137,65 +133,3 @@ def _parse_beginning(text: str, start: int) -> tuple[Any, int]:
         return None, start + 1
     # A document ends at the end of a line; anything else is part of a text.
     return (value, end) if _ENDING.match(text, end) else (None, end)
-
-
-# Read records that hold messages of Anthropic's API in blocks, as claude and qwen print them.
-
-
-def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """List the blocks of one kind in a message; [] for an error of the endpoint."""
-    blocks = find(record, list, "message", "content") or []
-    is_error = record.get("is_api_error_message") is True
-    return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
-
-
-def find_last_text(records: list[dict[str, Any]]) -> str:
-    """Return its own last text, not the text of a sub-agent."""
-    for record in reversed(records):
-        if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
-            text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
-            if text.strip():
-                return text
-    return ""
-
-
-def read_result(
-    result: Mapping[str, Any], key: str, records: list[dict[str, Any]], question: AdapterQuestion
-) -> tuple[str, Any]:
-    """Return the text, unless of a failure, and the meta, at *key*, of the final record."""
-    value = find(result, dict, key)
-    said, meta = "", value
-    if value is None and result.get("is_error") is False:
-        said = find(result, str, "result") or ""
-    elif value is not None and question.schema is not None:
-        # Even if it does not fit, it was meant as the fields.
-        said, meta = read_answer(value, question.schema) or ("", value)
-    return said if said.strip() else find_last_text(records), meta
-
-
-def read_trace(
-    records: list[dict[str, Any]], result: Mapping[str, Any] | None, *, without: str
-) -> Iterator[Mapping[str, Any]]:
-    """Yield its messages, its tools (but the one *without*), its retries and its refusals."""
-    done = {
-        find(block, str, "tool_use_id"): block
-        for record in records
-        if record.get("type") == "user"
-        for block in _blocks(record, "tool_result")
-    }
-    for record in records:
-        if record.get("subtype") == "api_retry":
-            yield {"type": "warning", "message": f"tried again: {record.get('error')}"}
-        if record.get("type") != "assistant":
-            continue
-        for block in _blocks(record, "text"):
-            yield {"type": "message", "text": block.get("text")}
-        for block in _blocks(record, "tool_use"):
-            name, given = block.get("name"), block.get("input")
-            end = done.get(find(block, str, "id"), {})
-            if name != without:
-                is_good = bool(end) and end.get("is_error") is not True
-                yield tool_event(name, given, end.get("content"), ok=is_good)
-    for denial in find(result, list, "permission_denials") or []:
-        tool, asked = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
-        yield {"type": "permission", "name": tool, "allowed": False, "input": asked}

@@ -12,25 +12,12 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import IO, Any
 
+from uwf_git.agentkit import turn
 from uwf_git.agentkit.ladder import Fallbacks, NoMeta, describe_failure, extract_with_fallbacks
 from uwf_git.agentkit.llm.endpoint import find_extractor
-from uwf_git.agentkit.turn import (
-    Adapter,
-    AdapterAnswer,
-    AdapterQuestion,
-    AgentResult,
-    AskFailed,
-    load_context,
-    open_trace,
-    print_result,
-    read_reported,
-    read_submitted,
-    write_failure,
-    write_prompt,
-)
+from uwf_git.agentkit.turn import Adapter, AdapterAnswer, AdapterQuestion, AgentResult, AskFailed
 from uwf_git.agents.command_line import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext
@@ -45,10 +32,6 @@ _INTERRUPTED = 130
 
 _LONGEST_HALF = 500_000
 
-# By default Python collects garbage at every 700 objects. A start makes 40,000, none of them
-# garbage, so that costs 5 to 10 ms of 100.
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
-
 
 def create_agent(function: AgentFunction) -> Callable[[], int]:
     """Make the ``main`` of an agent from a function of its context.
@@ -61,7 +44,7 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
 
     def main() -> int:
         return run_as_agent(
-            lambda: complete(function, load_context(os.environ, sys.argv[1:]), os.environ)
+            lambda: complete(function, turn.load_context(os.environ, sys.argv[1:]), os.environ)
         )
 
     return main
@@ -99,7 +82,7 @@ def complete(
     step_dir = environ.get("UWF_STEP_DIR") or None
     if step_dir is not None:
         # Before the function, which may record another one.
-        write_prompt(step_dir, assemble_prompt(context))
+        turn.write_prompt(step_dir, assemble_prompt(context))
     with _noted_failure(step_dir):
         answer: object = function(context)
     if isinstance(answer, AgentResult):
@@ -131,7 +114,7 @@ def _noted_failure(step_dir: str | None) -> Iterator[None]:
     try:
         yield
     except (AskFailed, NoMeta) as failure:
-        write_failure(step_dir, describe_failure(failure))
+        turn.write_failure(step_dir, describe_failure(failure))
         raise
 
 
@@ -144,20 +127,23 @@ def find_result(
     """
     environ, role = question.environ, context.current_role
     step_dir = environ.get("UWF_STEP_DIR") or None
-    with _noted_failure(step_dir), open_trace(environ.get("UWF_TRACE")) as note:
+    with _noted_failure(step_dir), turn.open_trace(environ.get("UWF_TRACE")) as note:
         rungs = Fallbacks(find_extractor=lambda: find_extractor(environ, role.name), note=note)
         if reads_step:
-            rungs = replace(
-                rungs,
-                reported=lambda: read_reported(step_dir, context.workdir, role.output_file),
-                submitted=lambda: read_submitted(step_dir),
+            rungs = rungs._replace(
+                reported=lambda: turn.read_reported(step_dir, context.workdir, role.output_file),
+                submitted=lambda: turn.read_submitted(step_dir),
             )
         return extract_with_fallbacks(adapter, context, question, rungs)
 
 
 def run_as_agent(produce: Callable[[], AgentResult]) -> int:
     """Print the result of *produce*, or one line on stderr; return the exit status."""
-    _log_to_file()
+    # Only to a file: stderr is recorded, and its last line is read.
+    if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
+        from uwf_git.commands.admin import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
+
+        switch_on_debug_log(os.environ, cwd=os.getcwd())
     try:
         with _rare_collections(), _kept_stdout() as stdout:
             _print_outcome(produce, stdout)
@@ -174,14 +160,6 @@ def run_as_agent(produce: Callable[[], AgentResult]) -> int:
     return 0
 
 
-def _log_to_file() -> None:
-    """Write the debug log if UWF_DEBUG names a file; stderr is recorded, its last line read."""
-    if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
-        from uwf_git.commands.admin import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
-
-        switch_on_debug_log(os.environ, cwd=os.getcwd())
-
-
 def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> None:
     """Print the result, or the text without one (cut if very long): it has been paid for."""
     try:
@@ -194,7 +172,7 @@ def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> Non
         stdout.write(shown.encode(errors="replace"))
         stdout.flush()
         raise
-    print_result(result, stdout)
+    turn.print_result(result, stdout)
 
 
 @contextmanager
@@ -206,8 +184,10 @@ def _rare_collections() -> Iterator[None]:
     """
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
+    # By default Python collects garbage at every 700 objects. A start makes 40,000, none of them
+    # garbage, so that costs 5 to 10 ms of 100.
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS) if before[0] else 0, *before[1:])
+    gc.set_threshold(max(before[0], 100_000) if before[0] else 0, *before[1:])
     try:
         yield
     finally:
@@ -246,14 +226,10 @@ def _say(line: str, status: int) -> int:
     return status
 
 
-_LOGGED_BYTES = 1024 * 1024
-_LONGEST_TOOL = 160
-
-
 class LiveLog:
     """Copies the beginning of an output to stderr."""
 
-    def __init__(self, limit: int = _LOGGED_BYTES) -> None:
+    def __init__(self, limit: int = 1024 * 1024) -> None:
         self._left = limit
         self._is_open = False
 
@@ -264,7 +240,7 @@ class LiveLog:
             self.end()
         said = str(event.get("text") or event.get("message") or "")
         if kind == "tool":
-            said = on_one_line(f"{event.get('name')} {event.get('input') or ''}")[:_LONGEST_TOOL]
+            said = on_one_line(f"{event.get('name')} {event.get('input') or ''}")[:160]
         if said.strip():
             line_end = "" if kind == "piece" else "\n"
             self.add(f"{said.removesuffix(line_end)}{line_end}".encode(errors="replace"))

@@ -98,7 +98,12 @@ def load_settings(
         if key not in _HARMLESS and each.name and each.value not in user.get_all(each.name)
     ]
     if git_dir and doubtful:
-        _require_trusted(git_dir, doubtful, environ)
+        # What is not the user's own has to be trusted for the current directory.
+        from uwf_git.store import store, trust  # noqa: PLC0415 (as above)
+
+        opened = store.open_store(git_dir, environ=environ)
+        for name in doubtful:
+            trust.require_trusted(opened, name, os.getcwd())
     return {key: each.value for key, each in found.items()}
 
 
@@ -118,15 +123,6 @@ def _find_configured(adapter: str, role: str, config: "GitConfig") -> dict[str, 
             if front == section:
                 found[plain_key(key)] = _Found(values[-1], name)
     return found
-
-
-def _require_trusted(git_dir: str, names: list[str], environ: Mapping[str, str]) -> None:
-    """Check that the settings *names* are the user's, or trusted for the current directory."""
-    from uwf_git.store import store, trust  # noqa: PLC0415 (see above)
-
-    opened = store.open_store(git_dir, environ=environ)
-    for name in names:
-        trust.require_trusted(opened, name, os.getcwd())
 
 
 def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
@@ -219,8 +215,7 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
 _NAMES = {"-t": "thread", "--thread": "thread", "-r": "role", "--role": "role"}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentArguments:
+class AgentArguments(NamedTuple):
     """The parsed argv of an agent."""
 
     thread_id: str
@@ -305,8 +300,6 @@ _LONGEST_TEXT = 4_000
 _DEEPEST = 8
 _MOST_ITEMS = 200
 
-_MOST_REPORTED = 1024 * 1024
-
 Note = Callable[[Mapping[str, Any]], None]
 
 
@@ -343,11 +336,9 @@ def read_submitted(step_dir: str | None) -> Mapping[str, Any] | None:
     """Return what the agent submitted by the tool ``submit_result``, or None."""
     if step_dir is None:
         return None
+    path = os.path.join(step_dir, SUBMITTED)
     try:
-        left = read_left_file(
-            os.path.join(step_dir, SUBMITTED), most_bytes=DEFAULT_MAX_OUTPUT_BYTES
-        )
-        value = json.loads(left.content)
+        value = json.loads(read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES).content)
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "meta" in value else None
@@ -363,7 +354,7 @@ def read_reported(
     if step_dir is None or workdir is None or path is None:
         return None
     try:
-        content = read_below(workdir, path, most_bytes=_MOST_REPORTED)
+        content = read_below(workdir, path, most_bytes=1024 * 1024)
         if content is None:
             return None
         return parse_strict_json(content.decode("utf-8-sig").strip()), ""
@@ -385,7 +376,7 @@ def open_trace(path: str | None) -> Iterator[Note]:
         yield lambda _event: None
         return
     # Unbuffered, since it is read while the step runs.
-    with open(path, "ab", buffering=0) as file:
+    with open(path, "ab", buffering=0, opener=_open_here) as file:
 
         def note(event: Mapping[str, Any]) -> None:
             line = {"time": time.time_ns() // 1_000_000, **_shorten(event, depth=0)}
@@ -398,8 +389,14 @@ def open_trace(path: str | None) -> Iterator[Note]:
 def _write(step_dir: str | None, name: str, text: str) -> None:
     if step_dir is None:
         return
-    with open(os.path.join(step_dir, name), "w", encoding="utf-8", errors="replace") as file:
+    path = os.path.join(step_dir, name)
+    with open(path, "w", encoding="utf-8", errors="replace", opener=_open_here) as file:
         file.write(text)
+
+
+def _open_here(path: str, flags: int) -> int:
+    # Who shares the store could put a link there, to what only this user may write.
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _shorten(value: Any, *, depth: int) -> Any:

@@ -1,6 +1,5 @@
 """`uwf workflow draft`."""
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,7 @@ from uwf_git.commands.turn.choose_agent import find_played
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import AgentFailed, BadUsage, Refused
-from uwf_git.model.text import visible_block
+from uwf_git.model.text import quote_path, visible_block
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import resolve_head
 
@@ -90,7 +89,7 @@ def command(
         return
     emit(session, _document(drafted, put), text=_text)
     if put is not None:
-        file = f"git -C {shlex.quote(store.path)} show refs/workflows/{put.name}:workflow.yaml"
+        file = f"git -C {quote_path(store.path)} show refs/workflows/{put.name}:workflow.yaml"
         note(f"next: `uwf run {put.name} -p …`; to edit it: `{file} > {put.name}.yaml`")
     _raise_if_unfit(drafted)
 

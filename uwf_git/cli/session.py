@@ -16,7 +16,6 @@ import itertools
 import os
 import re
 import select
-import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +25,8 @@ from typing import IO, TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.model.text import name_store
-from uwf_git.surroundings import Lazy
+from uwf_git.model.text import name_store, quote_path
+from uwf_git.surroundings import Lazy, read_clock_ms
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -330,7 +329,7 @@ def read_session(environ: Mapping[str, str]) -> Session:
             "the current directory is gone", code="directory-gone", hint="`cd` to one that exists"
         ) from None
     pinned = environ.get("UWF_TEST_NOW")
-    now_ms, new_thread_id = _pinned_sources(pinned) if pinned else (_now_ms, _new_thread_id)
+    now_ms, new_thread_id = _pinned_sources(pinned) if pinned else (read_clock_ms, _new_thread_id)
     stdout_is_tty = _is_tty(sys.stdout)
     named = environ.get(FORMAT_VARIABLE)
     # Agents have terminals as well, and parse what they get.
@@ -366,7 +365,7 @@ def _parse_format(where: str, text: str) -> Format:
 
 def _warn_of_bare(bare: str | None, *, used: "Store | None") -> None:
     if bare is not None and (used is None or not os.path.samefile(bare, used.path)):
-        shown = shlex.quote(bare) if bare.isprintable() else ascii(bare)
+        shown = quote_path(bare)
         write_stderr(
             f"warning: this directory is in the bare repository {shown}, which is not used unless "
             f"it is named: `uwf --repo {shown} …`\n"
@@ -377,8 +376,8 @@ def _warn_of_changes(changed: Sequence[str]) -> None:
     if changed:
         shown = ascii(", ".join(changed))[1:-1]
         write_stderr(
-            f"warning: this store's config was changed since an agent was started, not by uwf: "
-            f"{shown:.500}; read it; `uwf verify` takes it as known\n"
+            "warning: this store's config was changed since an agent was started, not by your "
+            f"uwf: {shown:.500}; read it; `uwf verify` takes it as known\n"
         )
 
 
@@ -394,13 +393,8 @@ def _natural(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,19}", text) else None
 
 
-def _now_ms() -> int:
-    # A clock before 1970 counts as 1970: no node and no commit can have an earlier time.
-    return max(0, time.time_ns() // 1_000_000)
-
-
 def _new_thread_id() -> ThreadId:
-    return thread_id_at(_now_ms(), os.urandom(_ENTROPY_BYTES))
+    return thread_id_at(read_clock_ms(), os.urandom(_ENTROPY_BYTES))
 
 
 def thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:

@@ -325,13 +325,17 @@ def events_command(session: Session, thread: str | None, **asked: Any) -> None:
     the order in which this machine has seen them; with it, those of the thread and its branches,
     whose parentTaskId names the thread that split. An event's id is a full commit, a dash and a
     word; it is the same everywhere, and --since prints what comes after it, without gaps or
-    duplicates. As text, each commit is one line, which shows its last event.
+    duplicates. An event without a node of its own, such as a kill or a join, has a timestamp in
+    whole seconds, which may lie before the timestamp of the event above it. As text, each commit is
+    one line, which shows its last event.
 
     --follow alone begins with the turns that are under way, and with a THREAD it stops when the
     thread and its branches have ended. What looks like a key is masked.
 
     `uwf config set onEvent CMD` makes CMD run for each later event that is recorded here, with the
-    event on its standard input. No shell reads CMD; `sh -c '…'` is one.
+    event on its standard input. No shell reads CMD; `sh -c '…'` is one. Each process runs it for
+    what it has recorded, once the thread is free: the kill of a thread that runs may be told before
+    the attempt that the kill has ended. `uwf events` has the order.
     """
     events = _Events(session, thread, asked)
     try:

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.family import STRANGER_HINT, Strangers
 from uwf_git.commands.split import find_own_split
-from uwf_git.commands.verify.history import Finding, heads_of_store
+from uwf_git.commands.verify.history import heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
@@ -95,12 +95,10 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
 def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
     """Return why no thread may join *branch* at *tip*, leaving commits behind, or None."""
     for name in (ARCHIVE + branch, ACTIVE + branch):
-        for ref, is_last in ((push.store.refs.find(name), False), (push.find_coming(name), True)):
-            if ref is None or ref == tip:
+        for find, where in ((push.store.refs.find, "here"), (push.find_coming, "in the same push")):
+            if (ref := find(name)) is None or ref == tip:
                 continue
-            has_ended = name.startswith(ARCHIVE)
-            if has_ended or not is_descendant(push.store.objects, tip, ref):
-                where = "in the same push" if is_last else "here"
+            if name.startswith(ARCHIVE) or not is_descendant(push.store.objects, tip, ref):
                 return f"the branch is at {ref} {where}"
     return None
 
@@ -118,8 +116,7 @@ class BranchRules:
         Where the thread around it is here, or comes in the same push, the branch begins in the
         history of that, and leads to the end that was joined there.
         """
-        at = read_at(self._objects, new)
-        split, around, joined = self._locate(at)
+        split, around, joined = self._locate(read_at(self._objects, new))
         if split is None or around is None:
             return None
         if joined is None:
@@ -241,14 +238,13 @@ def _deleted(name: str) -> Refusal:
     )
 
 
-_LOCAL = "refs/uwf/"
 _CLAIM_BYTES = 4096
 
 
 def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
     """Return why the name of the ref in *update* is not allowed; None if it is."""
     name = update.name
-    if name.startswith(_LOCAL):
+    if name.startswith("refs/uwf/"):
         return Refusal(
             name,
             "refs below refs/uwf/ belong to one store alone, and are not shared",
@@ -272,8 +268,7 @@ def _find_problem(push: Push, name: str) -> str | None:
 
 def _find_workflow_problem(push: Push, name: str) -> str | None:
     given = name.removeprefix(WORKFLOWS)
-    problem = check_workflow_name(given)
-    if problem is not None:
+    if (problem := check_workflow_name(given)) is not None:
         return f"{given[:60]!r} is not a workflow name: {problem}"
     if push.store.refs.find(name) is not None:
         return None
@@ -331,32 +326,24 @@ class _Judging:
             yield from found
 
     def _check_content(self, update: RefUpdate, tip: Oid) -> Iterator[Refusal]:
-        findings = self._findings(update.name, tip)
-        for finding in islice(findings, _MOST_FINDINGS):
-            yield Refusal(update.name, finding.message, finding.hint)
-        if next(findings, None) is not None:
-            hint = f"`uwf verify {update.name}`, in the store that pushed it, lists them all"
-            yield Refusal(update.name, "there are more problems with it", hint)
-        stranger = self._find_stranger(update.name, tip)
-        if stranger is not None:
-            yield Refusal(update.name, stranger, STRANGER_HINT)
-
-    def _find_stranger(self, name: str, tip: Oid) -> str | None:
-        thread = ThreadId(name.removeprefix(ACTIVE).removeprefix(ARCHIVE))
-        if not is_thread_id(thread):
-            return None
-        refs = self._push.store.refs
-        known = refs.find(ACTIVE + thread) or refs.find(ARCHIVE + thread)
-        return self._strangers.find(thread, tip, is_known=known is not None)
-
-    def _findings(self, name: str, tip: Oid) -> Iterator[Finding]:
         """Check the commits of *tip* that are not stored yet."""
-        store = self._push.store
-        if name.startswith((ACTIVE, ARCHIVE)):
-            thread = ThreadId(name.removeprefix(ACTIVE).removeprefix(ARCHIVE))
+        name, store = update.name, self._push.store
+        thread = ThreadId(name.removeprefix(ACTIVE).removeprefix(ARCHIVE))
+        if is_thread := name.startswith((ACTIVE, ARCHIVE)):
             claim = Claim(name, thread, tip, "active" if name.startswith(ACTIVE) else "archive")
-            return self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
-        return check_puts(store, [(name, tip, store.refs.find(name))])
+            findings = self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
+        else:
+            findings = check_puts(store, [(name, tip, store.refs.find(name))])
+        for finding in islice(findings, _MOST_FINDINGS):
+            yield Refusal(name, finding.message, finding.hint)
+        if next(findings, None) is not None:
+            hint = f"`uwf verify {name}`, in the store that pushed it, lists them all"
+            yield Refusal(name, "there are more problems with it", hint)
+        if is_thread:
+            known = store.refs.find(ACTIVE + thread) or store.refs.find(ARCHIVE + thread)
+            stranger = self._strangers.find(thread, tip, is_known=known is not None)
+            if stranger is not None:
+                yield Refusal(name, stranger, STRANGER_HINT)
 
 
 # pre-receive: judge a push in git's quarantine, in a child process with limits.
@@ -476,12 +463,8 @@ def _announce(
 
 
 def _lines(store: Store, moved: _Moved) -> list[str]:
-    lines: list[str] = []
-    for snapshot in walk_history(store, moved.tip):
-        if snapshot.commit.oid == moved.known:
-            break
-        lines.append(json.dumps(view_transition(snapshot, moved.ref)))
-    return lines[::-1]
+    new = takewhile(lambda each: each.commit.oid != moved.known, walk_history(store, moved.tip))
+    return [json.dumps(view_transition(each, moved.ref)) for each in new][::-1]
 
 
 def view_transition(snapshot: Snapshot, ref: str) -> dict[str, Any]:

@@ -74,12 +74,10 @@ from uwf_git.store.threads.history import (
 )
 
 _NOBODY = b"uwf <uwf@uwf>"
-_JOINER = "uwf:join"
 _MS = 1000
 _ID_SYMBOLS = 26
 # From here on the ids of all branches of a split are the same.
 _SAME = 14
-_KILLED = "killed"
 
 
 class SplitRefused(Refused):
@@ -101,10 +99,6 @@ class Container(NamedTuple):
     """The Workflow node that its branches run."""
 
     flow: Flow | None = None
-
-    @property
-    def place(self) -> str:
-        return "" if self.node is None else self.node.place
 
     @property
     def item(self) -> str:
@@ -167,8 +161,8 @@ def label_branch(container: Container, number: int, tip: Snapshot | None = None)
         item = tip.get_start().payload.get("initialState", {}).get(container.item)
         told = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
         return f"{container.label}: {first_line(told)[:_MOST_OF_ITEM]}"
-    if container.kind == "parallel" and container.flow is not None:
-        return container.flow.nodes[f"{container.place}/{number}"].label
+    if container.kind == "parallel" and container.flow is not None and container.node is not None:
+        return container.flow.nodes[f"{container.node.place}/{number}"].label
     return container.label
 
 
@@ -245,8 +239,7 @@ def _plan_workflow(snapshot: Snapshot, container: Container, asked: Asked) -> Sp
         if role in present.binding:
             binding[role] = present.binding[role]
             continue
-        payload = workflow.agent_overrides.get(role, workflow.default_agent)
-        if payload is not None:
+        if (payload := workflow.agent_overrides.get(role, workflow.default_agent)) is not None:
             agents.append(build_node(AGENT_CONFIG, payload, timestamp=date_ms))
             binding[role] = agents[-1].hash
     # Those that are none of the thread's own roles are for workflows further inside.
@@ -273,8 +266,8 @@ def _own_branches(
         (f"{at}.{number}", {item: each, f"{item}Index": number})
         for number, each in enumerate(items)
     ]
-    if container.kind == "parallel" and container.flow is not None:
-        count = len(container.flow.children(container.place))
+    if container.kind == "parallel" and container.flow is not None and container.node is not None:
+        count = len(container.flow.children(container.node.place))
         inner = [(f"{at}/{number}", None) for number in range(count)]
     present, prompt = snapshot.get_present(), snapshot.get_start().payload["prompt"]
     for number, (entry, state) in enumerate(inner):
@@ -397,14 +390,13 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
         for n, each in enumerate(tips)
     ]
     counting = _find_counting(container, tips)
-    errors = [first_line(each.body) or _KILLED for each in tips if each.record.status == _KILLED]
+    errors = [first_line(each.body) or "killed" for each in tips if each.record.status == "killed"]
     if container.policy.get("join") == "any" and counting:
         # The others were killed since one was enough.
         errors = []
     split = find_split(tip)
     state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
-    problem = find_depth_problem(state)
-    if problem is not None:
+    if (problem := find_depth_problem(state)) is not None:
         raise Refused(
             f"the branches of {container.label} cannot be joined: {problem}",
             code="state-too-deep",
@@ -482,7 +474,7 @@ def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Deriv
     at = None if split is None else split.at
     content = "".join(f"{n} {name}: {words}\n" for n, (name, words) in enumerate(ending.said))
     text = build_node(TEXT, content, timestamp=date_ms)
-    agent = build_node(AGENT_CONFIG, {"command": _JOINER}, timestamp=date_ms)
+    agent = build_node(AGENT_CONFIG, {"command": "uwf:join"}, timestamp=date_ms)
     step = build_node(
         STEP,
         {
@@ -509,8 +501,7 @@ def _derive(
     is_own_start: bool = False,
     grown_from: Snapshot | None = None,
 ) -> Derived:
-    date_s = max(parent.commit.time_s for parent in parents)
-    signing = Signing(_NOBODY, _NOBODY, date_s * _MS)
+    signing = Signing(_NOBODY, _NOBODY, max(each.commit.time_s for each in parents) * _MS)
     draft = draft_next(
         parents[0].objects, parents, new, is_own_start=is_own_start, grown_from=grown_from
     )
@@ -525,8 +516,7 @@ def _start_node(branch: Branch, parent: NodeHash, *, nesting: int, timestamp: in
         "depth": nesting,
         **({} if entry is None else {"entry": entry}),
     }
-    start = branch.workflow, branch.prompt, branch.binding
-    return build_start(*start, more, timestamp=timestamp)
+    return build_start(branch.workflow, branch.prompt, branch.binding, more, timestamp=timestamp)
 
 
 def _child_id(tip: Snapshot, at: str, number: int, date_ms: int) -> ThreadId:
@@ -550,8 +540,7 @@ def _add_up(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Joined:
         execution_ms += present.execution_ms
         inherited = at_start if "entry" in each.get_start().payload else {}
         for role, count in present.visits.items():
-            more = count - inherited.get(role, 0)
-            if more:
+            if more := count - inherited.get(role, 0):
                 visits[role] = visits.get(role, 0) + more
     return Joined(ending.state, usage, execution_ms, visits, ending.is_role)
 
@@ -648,16 +637,13 @@ def walk_back(at: Snapshot, *events: str) -> Snapshot:
 def find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
     """Return the node at the place *at*; None in a graph, or if the flow has no such place."""
     found = find_in_flow(snapshot, at)
-    if found is None:
-        return None
-    flow, position = found
-    return _describe(flow, position, count_passes(flow, position) + 1)
+    return None if found is None else _describe(*found, count_passes(*found) + 1)
 
 
 def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[LoopPass]:
     """List the loop passes that a turn or split at *at* after *before* begins, outermost first."""
     place = find_in_flow(before, at)
-    if place is None or _was_tried(present, at):
+    if place is None or at in {present.trying, present.tried and present.tried.at}:
         return []
     flow, position = place
     last = read_entry(before) if present.at is None else parse_position(present.at)
@@ -669,10 +655,6 @@ def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> l
         if flow.nodes[loop.place].kind == "loop" and not is_begun:
             found.append(LoopPass(_describe(flow, loop, loop.turn or 1), level))
     return found
-
-
-def _was_tried(present: ThreadState, at: str | None) -> bool:
-    return present.trying == at or (present.tried is not None and present.tried.at == at)
 
 
 def _describe(flow: Flow, position: Position, turn: int) -> EventNode:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from uwf_git.commands.workflow.find import (
     FoundWorkflow,
     find_shipped_workflow,
     find_workflow,
-    list_workflows,
+    list_all_workflows,
 )
 from uwf_git.commands.worktree.chain import find_settings
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
@@ -36,7 +37,6 @@ from uwf_git.model.builtin import BUILTIN_NODES, ROLE, STEP
 from uwf_git.model.event_folds import Cause, build_start, describe_start
 from uwf_git.model.event_rules import STEPS, begin_thread
 from uwf_git.model.names import NodeHash, Oid, ThreadId, fold, is_oid, is_thread_id
-from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow, describe_check, parse_role, parse_workflow
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
@@ -70,17 +70,6 @@ from uwf_git.store.workflows import list_names, list_shipped
 
 def empty_prompt() -> Refused:
     return Refused("the prompt is empty", code="empty-prompt", hint="say what is to be done")
-
-
-def _agent_missing(missing: MissingProgram) -> Refused:
-    """Say that the program of an agent cannot be started here, and the thread is to run now."""
-    return Refused(
-        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
-        code="agent-missing",
-        hint=missing.error.hint,
-        roles=list(missing.roles),
-        **missing.error.facts,
-    )
 
 
 class StartRequest(NamedTuple):
@@ -153,7 +142,14 @@ def start_thread(
         raise NoAgent(", ".join(unbound))
     missing = tuple(find_missing_programs(bound.agents, caller.environ, workdir, store.config))
     if missing and request.needs_agents:
-        raise _agent_missing(missing[0])
+        players, error = missing[0]
+        raise Refused(
+            f"no thread was made: {error.message}; it would play {', '.join(players)}",
+            code="agent-missing",
+            hint=error.hint,
+            roles=list(players),
+            **error.facts,
+        )
     agents = {
         role: build_agent(agent, timestamp=now)
         for role, agent in bound.agents.items()
@@ -199,8 +195,7 @@ def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
     state = {**(workflow.initial_state or {}), **request.state}
     if workflow.flow is not None:
         state = without_iteration(state)
-        problem = find_state_problem(state)
-        if problem is not None:
+        if (problem := find_state_problem(state)) is not None:
             raise Refused(
                 problem,
                 code="state-refused",
@@ -246,18 +241,12 @@ class Here(NamedTuple):
 
 
 def list_startable(store: Store) -> list[dict[str, Any]]:
-    rows = [
+    # A row with a file comes with uwf: without a directory there is no file of a project.
+    return [
         {**{name: row.get(name) for name in ("name", "workflow", "description")},
-         "isShipped": False, "problem": row.get("error")}
-        for row in list_workflows(store)
+         "isShipped": "file" in row, "problem": row.get("error")}
+        for row in list_all_workflows(store)
     ]  # fmt: skip
-    taken = {*list_names(store)}
-    for file in list_shipped():
-        if file.name not in taken:
-            found = find_shipped_workflow(store, file.name).workflow
-            told = {"workflow": found.hash, "description": found.description}
-            rows.append({"name": file.name, **told, "isShipped": True, "problem": None})
-    return rows
 
 
 def find_startable(store: Store, name: str) -> FoundWorkflow:
@@ -378,17 +367,6 @@ def _no_such_step(thread: ThreadId, text: str) -> Refused:
     )
 
 
-def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
-    shown = ", ".join(matches[:5])
-    return Refused(
-        f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
-        code="ambiguous-step",
-        hint="name the commit in full",
-        thread=thread,
-        matches=matches,
-    )
-
-
 def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
     """Return the commit that a step's number or hash, or a commit id, *text*, names."""
     if is_oid(text):
@@ -401,19 +379,31 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
     if not matches:
         raise _no_such_step(head.thread, text)
     if len(matches) > 1:
-        raise ambiguous_step(head.thread, text, list(matches))
+        told = f"{len(matches)} commits of thread {head.thread}: {', '.join([*matches][:5])}"
+        raise Refused(
+            f"{text!r} means {told}",
+            code="ambiguous-step",
+            hint="name the commit in full",
+            thread=head.thread,
+            matches=[*matches],
+        )
     return matches.popitem()[1]
 
 
 def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
     """Return the commit at which the turn of the newest step of *role* began."""
     tip = read_snapshot(store, head.commit)
-    step, acted = _find_step_of(tip, role)
+    step, acted = None, set[str]()
+    for node in takewhile(lambda node: node.type == STEP, tip.walk_chain()):
+        acted.add(node.payload["role"])
+        if role in acted:
+            step = node.hash
+            break
     if step is None:
         known = list(parse_workflow(tip.get_node(tip.get_present().workflow)).roles)
         if role in known:
             message = f"role {role} has taken no step in thread {head.thread}"
-            hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
+            hint = f"steps were taken by {', '.join(sorted(acted)) or 'no role yet'}"
         else:
             message = f"thread {head.thread} has no role {role[:60]!r}"
             hint = f"its roles are {', '.join(known)}"
@@ -424,26 +414,14 @@ def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
             thread=head.thread,
             role=role[:60],
             roles=known,
-            acted=acted,
+            acted=sorted(acted),
         )
     is_before = False
     for snapshot in walk_history(store, head.commit, through_forks=True):
         if is_before and snapshot.record.event != "attempt":
             return snapshot
-        is_before |= snapshot.record.event in STEPS and snapshot.record.node == step.hash
-    raise _no_such_step(head.thread, step.hash)
-
-
-def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
-    """Return the newest step of *role*; or else the roles that have taken steps."""
-    acted: dict[str, None] = {}
-    for node in tip.walk_chain():
-        if node.type != STEP:
-            break
-        if node.payload["role"] == role:
-            return node, []
-        acted[node.payload["role"]] = None
-    return None, sorted(acted)
+        is_before |= snapshot.record.event in STEPS and snapshot.record.node == step
+    raise _no_such_step(head.thread, step)
 
 
 def _find_numbered(store: Store, head: Head, number: int) -> list[Snapshot]:
@@ -466,12 +444,10 @@ def _find_commit(store: Store, head: Head, oid: Oid) -> Snapshot:
     except StoreDamaged as error:
         # No such object, or one of another kind, such as a branch's commit.
         raise _no_such_step(head.thread, oid) from error
-    if snapshot.record.thread == head.thread:
-        return snapshot
-    for each in _candidates(store, head):
-        if each.commit.oid == oid:
-            return each
-    raise _no_such_step(head.thread, oid)
+    others = (each.commit.oid for each in _candidates(store, head))
+    if snapshot.record.thread != head.thread and oid not in others:
+        raise _no_such_step(head.thread, oid)
+    return snapshot
 
 
 def _candidates(store: Store, head: Head) -> Iterator[Snapshot]:

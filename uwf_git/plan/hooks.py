@@ -22,12 +22,7 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
-from uwf_git.plan.project_files import (
-    keep_out_of_git,
-    read_whole,
-    replace_if_changed,
-    resolve_inside,
-)
+from uwf_git.plan import project_files
 
 HOOK_VARIABLE = "UWF_STOP_HOOK"
 """What the agents of a run are given: its thread, a colon, and the path of the hook's script."""
@@ -88,7 +83,7 @@ class StopHook(NamedTuple):
 def find_hook(workdir: str, plugin_dir: str) -> StopHook:
     hook = StopHook(os.path.join(os.path.abspath(workdir), plugin_dir, *_SCRIPT))
     for name in (*build_plugin(hook, ""), "/".join(_SCRIPT[1:])):
-        if resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
+        if project_files.resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
             raise _settings_refused(hook.plugin, "leads out of the work directory")
     return hook
 
@@ -101,11 +96,11 @@ def write_plugin(hook: StopHook, version: str, *, state_file: str) -> list[str]:
     with open(source, encoding="utf-8") as file:
         text = re.sub("(?m)^STATE_FILE = .*", lambda _: f"STATE_FILE = {place!r}", file.read())
     contents["/".join(_SCRIPT[1:])] = f"#!/usr/bin/env python3\n{text}"
-    keep_out_of_git(os.path.dirname(hook.plugin))
+    project_files.keep_out_of_git(os.path.dirname(hook.plugin))
     written = []
     for name, text in contents.items():
         path = os.path.join(hook.plugin, *name.split("/"))
-        if replace_if_changed(path, text.encode()):
+        if project_files.replace_if_changed(path, text.encode()):
             written.append(path)
     os.chmod(hook.script, _EXECUTABLE)
     return written
@@ -192,7 +187,7 @@ def install_hook(workdir: str, tool: str, hook: StopHook) -> list[str]:
     return [
         path
         for path, text in contents.items()
-        if replace_if_changed(os.path.join(workdir, path), text.encode())
+        if project_files.replace_if_changed(os.path.join(workdir, path), text.encode())
     ]
 
 
@@ -213,7 +208,7 @@ def uninstall_hooks(workdir: str) -> list[str]:
     for path, text in after.items():
         whole = os.path.join(workdir, path)
         if text:
-            replace_if_changed(whole, text.encode())
+            project_files.replace_if_changed(whole, text.encode())
         else:
             os.unlink(whole)
             # Up to the first folder that is not empty.
@@ -238,7 +233,7 @@ def _read_settings(workdir: str, path: str) -> str:
         # It may be the file of all projects, and a replaced link is lost.
         raise _settings_refused(path, "is a link, or lies behind one")
     try:
-        text = (read_whole(os.path.join(workdir, path)) or b"").decode()
+        text = (project_files.read_whole(os.path.join(workdir, path)) or b"").decode()
         _parse(text)
     except UnicodeDecodeError as error:
         raise _settings_refused(path, f"is not UTF-8 (byte {error.start:,})") from error
@@ -251,12 +246,13 @@ def _is_our_file(workdir: str, path: str) -> bool:
     """Check whether a file of the project, no link, runs our script or belongs to what does."""
     if _is_linked(workdir, path):
         return False
-    content = read_whole(os.path.join(workdir, path)) or b""
+    content = project_files.read_whole(os.path.join(workdir, path)) or b""
     return b"stop_hook" in content or (bool(content) and path.endswith("/plugin.json"))
 
 
 def _is_linked(workdir: str, path: str) -> bool:
-    return os.path.islink(os.path.join(workdir, path)) or resolve_inside(workdir, path) is None
+    is_link = os.path.islink(os.path.join(workdir, path))
+    return is_link or project_files.resolve_inside(workdir, path) is None
 
 
 # The text of a settings file: our hooks are put in and taken out, all else stays.
@@ -305,7 +301,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
     hooks = document.get("hooks", {})
-    kept = {event: _foreign(entries) for event, entries in hooks.items()}
+    kept = {event: [*_foreign(entries)] for event, entries in hooks.items()}
     kept = {event: entries for event, entries in kept.items() if entries or not hooks[event]}
     # Empty hooks stay if they were empty before.
     if kept or not hooks:
@@ -313,18 +309,13 @@ def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "hooks"}
 
 
-def _foreign(entries: list[Any]) -> list[Any]:
-    kept = []
-    for entry in entries:
-        if _is_ours(entry):
-            continue
-        if isinstance(entry, dict) and isinstance(entry.get("hooks"), list) and entry["hooks"]:
-            inner = [each for each in entry["hooks"] if not _is_ours(each)]
-            if inner:
-                kept.append({**entry, "hooks": inner})
-            continue
-        kept.append(entry)
-    return kept
+def _foreign(entries: list[Any]) -> Iterator[Any]:
+    for entry in (each for each in entries if not _is_ours(each)):
+        inner = entry.get("hooks") if isinstance(entry, dict) else None
+        if not (inner and isinstance(inner, list)):
+            yield entry
+        elif left := [each for each in inner if not _is_ours(each)]:
+            yield {**entry, "hooks": left}
 
 
 def _is_ours(entry: Any) -> bool:

@@ -59,7 +59,7 @@ _FIELDS = (
 
 Phase: TypeAlias = Literal["idle", "planning", "executing", "completed", "failed", "waiting_human"]
 Stage: TypeAlias = Literal["planning", "executing"]
-PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
+
 
 _PHASES: Mapping[Status | None, Phase] = {
     None: "idle",
@@ -257,7 +257,7 @@ def list_plan_rows(state: PlanState, on_disk: Sequence[PlanFile]) -> list[dict[s
     return sorted(rows, key=lambda row: (row["number"], row["file"]))
 
 
-def _word_of(state: PlanState, place: int) -> PlanWord:
+def _word_of(state: PlanState, place: int) -> str:
     if place < state.done:
         return "completed"
     if place > state.done or state.phase == "planning":

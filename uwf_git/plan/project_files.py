@@ -144,12 +144,10 @@ def _parse_name(folder: str, name: str) -> PlanFile | None:
 
 def _list_shared_numbers(plans: Sequence[PlanFile]) -> list[str]:
     # They are sorted by number.
-    groups = itertools.groupby(plans, key=lambda plan: plan.number)
-    by_number = {number: [plan.file for plan in same] for number, same in groups}
     return [
         one_line(f"{name_some(files)} share the number {number}")
-        for number, files in by_number.items()
-        if len(files) > 1
+        for number, same in itertools.groupby(plans, key=lambda plan: plan.number)
+        if len(files := [plan.file for plan in same]) > 1
     ]
 
 

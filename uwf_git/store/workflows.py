@@ -11,6 +11,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import FORMAT
 from uwf_git.model.workflow import describe_check
 from uwf_git.store.nodes import FILE_MODE, NODES, TREE_MODE, add_nodes, get_node
@@ -116,10 +117,11 @@ PUT, ROLLBACK, REMOVE = "put", "rollback", "remove"
 def no_such_workflow(text: str, near: list[str]) -> Refused:
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     shown = text[:100] if text and text.isprintable() else repr(text[:100])
+    file = quote_path(text) if text.endswith((".yaml", ".yml")) else "FILE"
     return Refused(
         f"there is no workflow {shown}",
         code="no-such-workflow",
-        hint=meant + "`uwf workflow list` shows yours; `uwf workflow put FILE` adds one",
+        hint=f"{meant}`uwf workflow list` shows yours; `uwf workflow put {file}` adds one",
         workflow=text[:100],
     )
 

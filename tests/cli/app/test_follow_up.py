@@ -25,8 +25,7 @@ def types(uwf: Uwf) -> list[str]:
     return [event["type"] for event in heard(uwf)]
 
 
-def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf, thread: str) -> None:
     assert types(uwf) == ["workflow:start"]
     uwf.json("thread", "step", thread)
     assert types(uwf) == ["node:enter", "node:exit", "workflow:progress"]
@@ -40,8 +39,7 @@ def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf) -> None:
     assert types(uwf) == ["workflow:start", "workflow:error"]
 
 
-def test_listener_that_fails_is_a_note_and_nothing_else(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_listener_that_fails_is_a_note_and_nothing_else(uwf: Uwf, thread: str) -> None:
     uwf.agent("exit 1", name="listener")
 
     ran = uwf("thread", "step", thread)

@@ -295,9 +295,8 @@ def test_workflow_is_offered_by_name_or_else_as_a_file(uwf: Uwf, offered: Offere
 
 
 def test_role_is_offered_of_the_thread_or_workflow_that_is_named(
-    uwf: Uwf, offered: Offered
+    uwf: Uwf, thread: str, offered: Offered
 ) -> None:
-    thread = uwf.begun()
     uwf.json("workflow", "put", uwf.file(DEMO.replace("demo", "other"), name="other.yaml"))
 
     both = {"writer": "of demo", "checker": "of demo"}

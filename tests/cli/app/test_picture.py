@@ -6,6 +6,8 @@ import stat
 import pytest
 from cli.program import Uwf
 
+from uwf_git.cli.output import paging
+
 OUTLINE = """\
 demo
 Write until somebody is content.
@@ -31,6 +33,16 @@ def test_output_goes_to_a_file(uwf: Uwf) -> None:
     assert (ran.status, ran.out) == (0, "")
     assert (uwf.place / "demo.svg").read_text() == printed
     assert uwf("workflow", "graph", path, "--as", "svg", "-o", "-").out == printed
+
+
+def test_signs_are_ascii_where_nothing_else_is_written(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "stdout_is_utf8", lambda: False)
+
+    assert uwf("workflow", "graph", uwf.file()).out == (
+        OUTLINE.replace("│", "|").replace("├─", "+-").replace("↺", "^").replace("↓", "v")
+    )
 
 
 def test_a_link_stays_and_its_file_is_replaced(uwf: Uwf) -> None:

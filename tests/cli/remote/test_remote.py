@@ -42,8 +42,7 @@ def test_a_remote_is_forgotten_once(uwf: Uwf) -> None:
     uwf("remote", "remove", "origin").refused(1, "uwf remote add")
 
 
-def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf, thread: str) -> None:
     set_config(f"{uwf.session.repo}/config", "remote.origin.url", "/x")
     set_config(f"{uwf.session.repo}/config", "remote.origin.fetch", "+refs/*:refs/*")
     for words in (("thread", "step", thread), ("push",), ("fetch",)):
@@ -56,8 +55,7 @@ def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["status"] == "ready"
 
 
-def test_a_clone_says_what_came(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_a_clone_says_what_came(uwf: Uwf, thread: str) -> None:
     hub = make_hub(uwf)
     uwf.json("push")
     assert uwf("clone", hub, "--format", "text", repo=None).out.splitlines() == [
@@ -68,8 +66,7 @@ def test_a_clone_says_what_came(uwf: Uwf) -> None:
     uwf("clone", hub, repo=None).refused(1, "exists already")
 
 
-def test_what_was_fetched_is_listed(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_what_was_fetched_is_listed(uwf: Uwf, thread: str) -> None:
     hub = make_hub(uwf)
     uwf.json("push")
     other = clone(uwf, hub)

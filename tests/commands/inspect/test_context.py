@@ -36,8 +36,7 @@ from uwf_git.store.threads.heads import get_head
 from uwf_git.web.report import render_report
 
 
-def test_first_turn_has_the_task_and_the_role(world: World) -> None:
-    thread = world.begun()
+def test_first_turn_has_the_task_and_the_role(world: World, thread: ThreadId) -> None:
     record = world.snapshot(thread).record
 
     context = get_context(world.store, thread)
@@ -356,8 +355,7 @@ def test_wait_began_before_the_thread_was_steered(world: World) -> None:
     assert told == {"role": "checker", "since": asked}
 
 
-def test_thread_that_waits_for_a_limit_has_no_question(world: World) -> None:
-    thread = world.begun()
+def test_thread_that_waits_for_a_limit_has_no_question(world: World, thread: ThreadId) -> None:
     world.fail(thread, fails("limit", left=StepFiles(reset_at=UNTIL_MS)))
     snapshot = world.snapshot(thread)
     present = snapshot.get_present()

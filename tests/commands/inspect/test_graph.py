@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands.flows import begin_outer, split_checks
+from commands.flows import Split, begin_outer
 from commands.inspect.test_show import split_of
 from commands.step.test_record_turn import CHECKS
 from commands.turns import branches, drive, script
@@ -166,8 +166,7 @@ def test_workflow_of_a_role_is_a_step_wherever_steps_are_counted(world: World) -
     assert view_thread(world.store, thread).spent.depth == 2
 
 
-def test_fork_of_a_split_thread_has_none_of_its_branches(world: World) -> None:
-    split = split_checks(world)
+def test_fork_of_a_split_thread_has_none_of_its_branches(world: World, split: Split) -> None:
     fork = world.fork(split.thread)
     split.finish_branches()
 

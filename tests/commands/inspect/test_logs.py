@@ -13,6 +13,7 @@ import pytest
 from commands.at_work import wait_for, wait_until
 from commands.world import World
 from fresh_store import fresh_store
+from refusing import as_no_root
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
@@ -350,6 +351,19 @@ def test_pipe_in_place_of_a_log_does_not_block(world: World) -> None:
     path.unlink()
     path.mkdir()
     assert told(world, thread) == []
+
+
+def test_log_of_another_user_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = world.start(world.program(FAILS), workflow=world.put().workflow)
+    world.fail(thread, agent_player(None))
+    driver_says(world, thread, "theirs\n").chmod(0)
+    monkeypatch.setattr(os, "open", as_no_root(os.open))
+
+    assert told(world, thread, 1) == [
+        "writer,: three",
+        "background: [this log is another user's, who alone may read it]",
+    ]
+    assert told(world, thread, 0) == []
 
 
 def test_unknown_thread_is_refused(world: World) -> None:

@@ -242,8 +242,7 @@ def test_branches_at_work_are_told_of_their_thread(world: World) -> None:
         assert watch.list_working_below(thread) == ["tester"]
 
 
-def test_work_is_role_attempt_log_and_usage(world: World) -> None:
-    thread = world.begun()
+def test_work_is_role_attempt_log_and_usage(world: World, thread: ThreadId) -> None:
     world.fail(thread)
     watch = watching(world)
     watch.look()
@@ -286,8 +285,7 @@ def test_a_look_where_nothing_has_happened_reads_no_object(
     assert len(set(counted.objects)) == 1
 
 
-def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
-    thread = world.begun()
+def test_damaged_thread_is_a_row_that_says_so(world: World, thread: ThreadId) -> None:
     world.store.refs.create(f"refs/threads/{thread[:-1]}X", Oid("1" * 40))
     Path(world.store.path, "refs/threads", f"{thread[:-1]}Y").write_text("no commit\n")
     watch = watching(world)

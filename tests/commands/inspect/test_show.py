@@ -11,6 +11,7 @@ from commands.step.test_record_turn import CHECKS, drive
 from commands.turns import script
 from commands.world import DEMO, World, fails, replied, says
 from refusing import refuses
+from seal import START_MS
 from store.small_packs import lose
 
 from uwf_git.commands.background import AtRest, WaitRequest, wait_for_threads
@@ -34,7 +35,7 @@ from uwf_git.commands.start import StartRequest
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.store.threads.local_files import lock_thread
+from uwf_git.store.threads.local_files import lock_thread, write_kill_request
 
 
 def test_new_thread_stands_at_its_start(world: World) -> None:
@@ -119,6 +120,10 @@ def test_a_split_thread_at_work_elsewhere_is_waited_for(world: World, verb: str)
         expected = f"`uwf thread wait {split.thread}` waits until it stops"
         while read_stop(world.store, split.thread).advice.text != expected:
             assert process.poll() is None
+        # As of a killer who cannot end what another user runs.
+        write_kill_request(world.store, split.thread, "")
+        told = read_stop(world.store, split.thread).advice.text
+        assert told == f"it is killed after this step; {expected}"
     finally:
         world.process("thread", "kill", split.thread).communicate()
         process.communicate()
@@ -441,6 +446,16 @@ def test_who_is_at_work_is_said(world: World) -> None:
     with lock_thread(world.store, ThreadId(thread), since_ms=1) as lock:
         lock.say("writer", "uwf-mock")
         assert summary(world, thread).last == "writer at work"
+
+
+def test_thread_changed_last_with_its_newest_attempt(world: World) -> None:
+    world.caller = world.caller._replace(now_ms=lambda: START_MS)
+    thread = world.begun()
+    world.fail(thread)
+
+    shown = show_thread(world.store, thread)
+
+    assert shown["lastUpdateTime"] == shown["lastAttempt"]["timestamp"] > shown["startTime"]
 
 
 def test_damaged_thread_says_its_damage(world: World) -> None:

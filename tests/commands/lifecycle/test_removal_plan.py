@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands.flows import FILES, finish, lists, plays, split_checks
+from commands.flows import FILES, Split, finish, lists, plays
 from commands.worktree.project import PAIR, begin_project, children, run, writer
 from commands.world import Git, World, replied
 from refusing import refuses
@@ -41,65 +41,62 @@ def test_branches_and_theirs_go_along_after_the_join(world: World, git: Git) -> 
     assert names(world, thread) == []
 
 
-def test_branches_that_a_kill_left_are_listed_and_stay(world: World, git: Git) -> None:
-    at = split_checks(world)
-    first, second = at.children
-    end_by_kill(world.store, world.caller, at.thread, reason="")
+def test_branches_that_a_kill_left_are_listed_and_stay(
+    world: World, split: Split, git: Git
+) -> None:
+    first, second = split.children
+    end_by_kill(world.store, world.caller, split.thread, reason="")
     before = refs(world, git)
 
     with refuses("branches-still-active", match=f"2 branches of .*: .*{first}") as caught:
-        plan_removals(world.store, [at.thread])
+        plan_removals(world.store, [split.thread])
 
     assert caught.value.facts["branches"] == sorted([first, second], reverse=True)
     assert refs(world, git) == before
     with pytest.raises(Exception, match="is killed"):
         world.step(first, plays)
-    assert len(world.remove(at.thread)) == 3
+    assert len(world.remove(split.thread)) == 3
 
 
-def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
-    at = split_checks(world)
-    child = at.children[0]
+def test_a_branch_that_is_to_be_joined_stays(world: World, split: Split) -> None:
+    child = split.children[0]
     finish(world, child)
 
-    with refuses("branch-not-joined", match=f"{child} is a branch that thread {at.thread}"):
+    with refuses("branch-not-joined", match=f"{child} is a branch that thread {split.thread}"):
         plan_removals(world.store, [child])
 
-    finish(world, at.thread)
+    finish(world, split.thread)
     assert [each.removal.thread for each in world.remove(child)] == [child]
     world.assert_whole()
 
 
-def test_a_removal_that_was_cut_short_is_repeated(world: World, git: Git) -> None:
-    at = split_checks(world)
-    finish(world, at.thread)
-    remove_thread(world.store, world.caller, plan_removals(world.store, [at.thread])[0])
+def test_a_removal_that_was_cut_short_is_repeated(world: World, split: Split, git: Git) -> None:
+    finish(world, split.thread)
+    remove_thread(world.store, world.caller, plan_removals(world.store, [split.thread])[0])
 
-    assert len(world.remove(at.thread)) == 2
+    assert len(world.remove(split.thread)) == 2
     assert refs(world, git) == []
 
 
 def test_a_fork_does_not_take_the_branches_of_the_other_thread_along(
-    world: World, git: Git
+    world: World, split: Split, git: Git
 ) -> None:
-    at = split_checks(world)
-    finish(world, at.thread)
-    forked = world.fork(at.thread, "2")
+    finish(world, split.thread)
+    forked = world.fork(split.thread, "2")
     world.kill(forked)
 
     assert [each.removal.thread for each in world.remove(forked)] == [forked]
     assert len(refs(world, git)) == 3
 
 
-def test_what_does_not_name_its_parent_stays(world: World, git: Git) -> None:
-    at = split_checks(world)
-    child = at.children[0]
-    finish(world, at.thread)
+def test_what_does_not_name_its_parent_stays(world: World, split: Split, git: Git) -> None:
+    child = split.children[0]
+    finish(world, split.thread)
     stranger = world.begun()
     world.kill(stranger)
     git("update-ref", f"refs/archive/{child}", f"refs/archive/{stranger}", cwd=world.store.path)
 
-    planned = [each.thread for each in plan_removals(world.store, [at.thread])]
+    planned = [each.thread for each in plan_removals(world.store, [split.thread])]
 
     assert child not in planned
     assert len(planned) == 2

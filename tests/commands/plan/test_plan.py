@@ -296,16 +296,12 @@ def name_in_state_file(project_find: Path, thread: object) -> None:
     (project_find / ".state/workflow.state.json").write_text(json.dumps({"thread": thread}))
 
 
-def begin(store: Store, project_find: Path) -> TaskHandle:
-    return start_task(store.path, project_find)
-
-
 def test_unfinished_thread_of_the_directory(
     store: Store, project_find: Path, tmp_path: Path
 ) -> None:
-    begin(store, tmp_path)
+    start_task(store.path, tmp_path)
     assert found(store, project_find) is None
-    task = begin(store, project_find)
+    task = start_task(store.path, project_find)
     (tmp_path / "link").symlink_to(project_find)
 
     assert found(store, project_find) == task.task_id
@@ -313,20 +309,21 @@ def test_unfinished_thread_of_the_directory(
 
 
 def test_ended_thread_is_found_by_the_state_file_alone(store: Store, project_find: Path) -> None:
-    task = begin(store, project_find)
+    task = start_task(store.path, project_find)
     task.cancel("enough")
 
     assert found(store, project_find) is None
     name_in_state_file(project_find, task.task_id)
     assert found(store, project_find) == task.task_id
-    newer = begin(store, project_find)
+    newer = start_task(store.path, project_find)
     assert found(store, project_find) == newer.task_id
 
 
 def test_state_file_cannot_name_the_thread_of_another_directory(
     store: Store, project_find: Path, tmp_path: Path
 ) -> None:
-    for named in (begin(store, tmp_path).task_id, "01J00000000000000000000001", "x", 1, None):
+    elsewhere = start_task(store.path, tmp_path).task_id
+    for named in (elsewhere, "01J00000000000000000000001", "x", 1, None):
         name_in_state_file(project_find, named)
         assert found(store, project_find) is None
 
@@ -334,7 +331,7 @@ def test_state_file_cannot_name_the_thread_of_another_directory(
 def test_state_file_is_believed_in_a_directory_that_was_renamed(
     store: Store, project_find: Path, tmp_path: Path
 ) -> None:
-    task = begin(store, project_find)
+    task = start_task(store.path, project_find)
     name_in_state_file(project_find, task.task_id)
     project_find.rename(tmp_path / "renamed")
 

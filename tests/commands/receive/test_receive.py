@@ -180,11 +180,6 @@ def test_bad_name_is_refused_for_every_kind_of_change(
 
 
 @pytest.fixture
-def thread(world: World) -> ThreadId:
-    return world.begun()
-
-
-@pytest.fixture
 def heard(world: World, git: Git) -> Callable[[], list[dict[str, Any]]]:
     """Let a program listen, and return the events that it received."""
     listener = world.program('cat >>"$0.heard"', name="listener")

@@ -1,7 +1,7 @@
 """The rules as a whole, on a store and its objects; hostile clients are in interop/."""
 
 import pytest
-from commands.flows import split_checks
+from commands.flows import Split
 from commands.forging import forge, put_raw_commit, says, tip_of, troubles
 from commands.world import World
 from fresh_store import fresh_store
@@ -11,7 +11,7 @@ from uwf_git.commands.cas import put_payload
 from uwf_git.commands.receive import check_received
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.names import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.hook_files import (
     RefUpdate,
     Refusal,
@@ -77,8 +77,7 @@ def test_a_thread_is_refused_where_its_status_does_not_belong(
             ]
 
 
-def test_a_branch_has_the_end_that_its_thread_has_joined(world: World) -> None:
-    split = split_checks(world)
+def test_a_branch_has_the_end_that_its_thread_has_joined(world: World, split: Split) -> None:
     branch = split.children[0]
     active, archive = f"refs/threads/{branch}", f"refs/archive/{branch}"
     begun = world.tip(branch)
@@ -106,8 +105,7 @@ def test_what_is_missing_is_a_refusal(world: World) -> None:
     assert "is missing" in told.message
 
 
-def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
-    thread = world.begun()
+def test_damaged_ref_of_the_store_is_a_refusal(world: World, thread: ThreadId) -> None:
     tip = world.tip(thread)
     with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
         file.write("nonsense")
@@ -128,8 +126,7 @@ def test_branches_out_of_nothing_are_a_refusal(world: World, event: str) -> None
     assert any(f"there can be no such {event}: " in each.message for each in told)
 
 
-def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
-    thread = world.begun()
+def test_blob_above_the_limit_is_a_refusal(world: World, thread: ThreadId) -> None:
     tip = world.tip(thread)
     store = empty(world.store)
     store.config.values["uwf.maxblobsize"] = ["100"]

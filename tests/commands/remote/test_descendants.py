@@ -75,6 +75,30 @@ def split(site: Site, source: str = CHECKS) -> Split:
     return Split(site.world, thread)
 
 
+def split_and_begin(site: Site, source: str = CHECKS) -> Split:
+    """Return a thread that has split, with branches that have begun."""
+    at = split(site, source)
+    list(list_leaves(site.world.store, at.tip))
+    return at
+
+
+def end_elsewhere(site: Site, hub: Path, branch: ThreadId) -> Site:
+    """Push, and return another clone, which has ended a branch and pushed it."""
+    site.push()
+    b = another(site.world, str(hub), name="b")
+    finish_with(b, branch)
+    assert b.push().failure() is None
+    return b
+
+
+def join_otherwise(at: Split) -> None:
+    """End the first branch by a kill, finish the other, and join both."""
+    first, second = at.children
+    at.world.kill(first, reason="mine wins")
+    finish(at.world, second)
+    at.world.step(at.thread, plays)
+
+
 def refs(site: Site) -> dict[str, Oid]:
     return site.refs("threads", "archive")
 
@@ -121,9 +145,8 @@ def begun_nested(site: Site, source: str) -> ThreadId:
 def test_a_branch_is_stepped_in_a_second_clone_and_joined_in_a_third(
     site: Site, world: World, hub: Path, git: Git
 ) -> None:
-    at = split(site)
+    at = split_and_begin(site)
     first, second = at.children
-    list(list_leaves(world.store, at.tip))
     site.push()
     b = another(world, str(hub), name="b")
     finish_with(b, first)
@@ -307,12 +330,6 @@ def test_a_branch_alone_may_be_pushed_and_is_whole(site: Site, world: World, hub
     b.world.assert_whole()
 
 
-def split_and_begin(site: Site) -> Split:
-    at = split(site)
-    list(list_leaves(site.world.store, at.tip))
-    return at
-
-
 def push_only(site: Site, hub: Path, *names: str) -> list[Refusal]:
     """Push refs as plain git does, judged by the rules; return the refusals."""
     there = open_store(str(hub))
@@ -343,9 +360,7 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
     first, second = at.children
     site.push()
     b = another(world, str(hub), name="b")
-    world.kill(first, reason="mine wins")
-    finish(world, second)
-    world.step(at.thread, plays)
+    join_otherwise(at)
     assert world.snapshot(at.thread).record.event == "join"
     step(b, first)
     assert b.push().failure() is None
@@ -366,13 +381,11 @@ def test_a_join_comes_with_its_branches_or_not_at_all(
     """Another end of a branch comes to a plain hub after the push has seen its refs."""
     world.caller = world.caller._replace(environ=os.environ)
     at = split_and_begin(site)
-    first, second = at.children
+    first, _second = at.children
     site.push()
     b = another(world, str(hub), name="b")
     finish_with(b, first)
-    world.kill(first, reason="mine wins")
-    finish(world, second)
-    world.step(at.thread, plays)
+    join_otherwise(at)
     before = world.store.refs.find(f"refs/uwf/remotes/origin/threads/{at.thread}")
 
     def push_late(*words: Any, **named: Any) -> PushPlan:
@@ -400,14 +413,9 @@ def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
     site: Site, world: World, hub: Path
 ) -> None:
     at = split_and_begin(site)
-    first, second = at.children
-    site.push()
-    b = another(world, str(hub), name="b")
-    finish_with(b, first)
-    assert b.push().failure() is None
-    world.kill(first, reason="mine wins")
-    finish(world, second)
-    world.step(at.thread, plays)
+    first, _second = at.children
+    b = end_elsewhere(site, hub, first)
+    join_otherwise(at)
 
     told = push_only(site, hub, f"threads/{at.thread}")
 
@@ -452,17 +460,11 @@ def test_a_fork_does_not_carry_a_hostile_join_past_the_hub(
     site: Site, world: World, hub: Path, *, is_first: bool, steps: int
 ) -> None:
     """In one push with a fork that shares it, the join is refused, in whatever order."""
-    at = split(site, TWICE)
-    list(list_leaves(world.store, at.tip))
-    first, second = at.children
-    site.push()
-    b = another(world, str(hub), name="b")
-    finish_with(b, first)
-    assert b.push().failure() is None
-    world.kill(first, reason="mine wins")
-    finish(world, second)
-    # Joins, splits again, and joins once more.
-    for _ in range(steps):
+    at = split_and_begin(site, TWICE)
+    end_elsewhere(site, hub, at.children[0])
+    join_otherwise(at)
+    # Splits again, and joins once more.
+    for _ in range(steps - 1):
         world.step(at.thread, plays)
     fork = world.fork(at.thread)
     world.patch(at.thread, {"more": 1})
@@ -595,10 +597,7 @@ def test_two_clones_that_finish_one_branch_agree_after_a_fork(
 ) -> None:
     at = split_and_begin(site)
     first, second = at.children
-    site.push()
-    b = another(world, str(hub), name="b")
-    finish_with(b, first)
-    assert b.push().failure() is None
+    b = end_elsewhere(site, hub, first)
     world.kill(first, reason="mine")
     failure = site.fetch().failure()
     assert failure is not None

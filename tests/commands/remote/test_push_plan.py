@@ -22,7 +22,7 @@ from uwf_git.commands.remote.push_plan import (
     send_units,
     single_units,
 )
-from uwf_git.model.names import Oid
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import add_config, list_mirrors, set_config
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.remotes.incoming import PushReport
@@ -318,8 +318,7 @@ def test_settings_of_the_user_are_named_and_not_changed(world: World, tmp_path: 
     assert config.read_text() == before
 
 
-def test_in_a_mirror_nothing_is_recorded(world: World) -> None:
-    thread = world.begun()
+def test_in_a_mirror_nothing_is_recorded(world: World, thread: ThreadId) -> None:
     make_mirrors(world, "origin")
     before = world.store.refs.find(f"refs/threads/{thread}")
     for record in (world.begun, lambda: world.step(thread)):

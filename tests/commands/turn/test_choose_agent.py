@@ -64,9 +64,7 @@ def played_by(world: World, thread: str, **choice: Any) -> str:
     return seen[0]
 
 
-def test_agent_of_the_step_may_name_its_role(world: World) -> None:
-    thread = world.begun()
-
+def test_agent_of_the_step_may_name_its_role(world: World, thread: ThreadId) -> None:
     assert played_by(world, thread, command="writer=mine") == "mine"
     with refuses("role-not-next", match=r"writer is not next .* the turn of checker"):
         world.step(thread, command="writer=mine")

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from commands.flows import split_checks
+from commands.flows import Split, split_checks
 from commands.turn.test_turn import FLOW, GRAPH
 from commands.turns import drive, script
 from commands.world import DEMO, World, fails, says
@@ -51,8 +51,7 @@ def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:
     return advice.text.split("`")[1].replace(f" {thread}", ""), advice.is_usual
 
 
-def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> None:
-    split = split_checks(world)
+def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World, split: Split) -> None:
     first, second = split.children
     world.pause(first)
     assert advised(world, split.thread) == ("uwf thread run", True)
@@ -164,8 +163,7 @@ def test_limit_is_told_before_an_answer_or_a_try_that_it_refuses(agent: str, wor
     assert rests[0].held == [held]
 
 
-def test_limit_is_told_before_the_retry_of_a_branch(world: World) -> None:
-    split = split_checks(world)
+def test_limit_is_told_before_the_retry_of_a_branch(world: World, split: Split) -> None:
     for child in split.children:
         world.fail(child)
     assert "2 branches have failed" in told_of(world, split.thread).text
@@ -174,8 +172,7 @@ def test_limit_is_told_before_the_retry_of_a_branch(world: World) -> None:
     assert advised(world, split.thread) == ("uwf thread amend --max-steps N", False)
 
 
-def test_after_a_pause_what_is_left_of_the_branches_is_told(world: World) -> None:
-    split = split_checks(world)
+def test_after_a_pause_what_is_left_of_the_branches_is_told(world: World, split: Split) -> None:
     first, second = split.children
     world.step(first, command="human")
     world.pause(split.thread)
@@ -195,8 +192,7 @@ def told_of(world: World, thread: ThreadId, *, decided: bool = False) -> Advice:
     return advise(world.store, snapshot, find_next_move(snapshot) if decided else NextMove())
 
 
-def test_a_limit_is_no_matter_when_all_branches_have_ended(world: World) -> None:
-    split = split_checks(world)
+def test_a_limit_is_no_matter_when_all_branches_have_ended(world: World, split: Split) -> None:
     world.amend(split.thread, limits={"maxSteps": 4})
     split.finish_branches()
 
@@ -215,8 +211,7 @@ def test_what_to_type_in_a_branch_that_is_held_is_the_resume_of_its_thread(world
     assert told_of(world, split.children[0]).is_usual
 
 
-def test_a_branch_whose_thread_is_not_here_goes_on_alone(world: World) -> None:
-    split = split_checks(world)
+def test_a_branch_whose_thread_is_not_here_goes_on_alone(world: World, split: Split) -> None:
     first = split.children[0]
     world.store.refs.delete(f"refs/threads/{split.thread}", seen=split.tip.commit.oid)
 

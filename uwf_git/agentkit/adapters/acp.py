@@ -20,33 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from uwf_git.agentkit.programs.command import classify_words
-from uwf_git.agentkit.programs.playing import (
-    PROVIDER_VARIABLES,
-    adapter_main,
-    find_mcp_entry,
-    is_below,
-    list_deciding_files,
-)
+from uwf_git.agentkit.programs import playing
+from uwf_git.agentkit.programs.command import build_environment, classify_words, find_program
 from uwf_git.agentkit.records import find, read_usage, tool_event
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
-from uwf_git.agents.command_line import (
-    ProgramMissing,
-    build_search_path,
-    on_one_line,
-    resolve_program,
-    split_command,
-)
+from uwf_git.agents.command_line import on_one_line, split_command
 from uwf_git.agents.group import deferred_signals
-from uwf_git.agents.nested import StdioEnded, StdioProcess, allowed_environment
+from uwf_git.agents.nested import StdioEnded, StdioProcess
 from uwf_git.errors import BadUsage
 
 _METHOD_NOT_FOUND = -32601
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
-_LONGEST_LOGGED = 2_000
-
-WhyStopped = Literal["timed-out", "silent", "interrupted"]
 
 
 class RequestFailed(Exception):
@@ -59,7 +44,7 @@ class RequestFailed(Exception):
 class WaitingEnded(Exception):
     """A limit was reached, or a signal arrived."""
 
-    def __init__(self, why: WhyStopped) -> None:
+    def __init__(self, why: Literal["timed-out", "silent", "interrupted"]) -> None:
         super().__init__(why)
         self.why = why
 
@@ -159,7 +144,7 @@ def _parse(line: bytes) -> list[dict[str, Any]]:
     found = value if isinstance(value, list) else [value]
     messages = [each for each in found if isinstance(each, dict) and "jsonrpc" in each]
     if not messages and line.strip():
-        sys.stderr.write(line[:_LONGEST_LOGGED].decode(errors="replace") + "\n")
+        sys.stderr.write(line[:2_000].decode(errors="replace") + "\n")
     return messages
 
 
@@ -283,7 +268,7 @@ _KEYS = {
     "mcp": "off: do not offer the agent the tools of `uwf mcp`",
 }
 
-_PROTOCOL = 1
+
 _AUTH_REQUIRED = -32000
 
 # How long a cancelled agent may take to report that it stopped.
@@ -296,7 +281,7 @@ _REPLAY_S = 5.0
 _HELLO_S = 120.0
 
 _ENVIRON = (
-    *PROVIDER_VARIABLES,
+    *playing.PROVIDER_VARIABLES,
     "CLAUDE_*", "CODEX_*", "COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "QWEN_*", "OPENCODE_*",
     "HERMES_*", "CURSOR_*", "GOOSE_*", "GOOGLE_GEMINI_BASE_URL", "npm_config_*",
 )  # fmt: skip
@@ -384,7 +369,7 @@ class AcpAdapter:
             raise AskFailed("crashed", message) from error
         client = self._client = AcpClient(companion)
         hello = {
-            "protocolVersion": _PROTOCOL,
+            "protocolVersion": 1,
             "clientCapabilities": {
                 "fs": {"readTextFile": False, "writeTextFile": False},
                 "terminal": False,
@@ -476,18 +461,13 @@ def _build_call(question: AdapterQuestion) -> tuple[tuple[str, ...], dict[str, s
     if not command.strip():
         raise BadUsage("no agent was named", hint="for example: uwf-acp 'gemini --acp'")
     words = (*split_command(command), *split_args(question.settings))
-    path = build_search_path(question.environ.get("PATH", os.defpath))
-    try:
-        program = resolve_program(words[0], path=path, workdir=question.workdir)
-    except ProgramMissing as missing:
-        raise AskFailed("missing", missing.message, hint=missing.hint) from missing
-    more = (*_ENVIRON, *question.settings.get("env", "").split())
-    environment = {**allowed_environment(question.environ, more=more), "PATH": path}
+    environment = build_environment(question, _ENVIRON)
+    program = find_program(words[:1], question, environment["PATH"], install="")
     return (program, *words[1:]), environment
 
 
 def _mcp_servers(question: AdapterQuestion) -> list[dict[str, Any]]:
-    entry = find_mcp_entry(question)
+    entry = playing.find_mcp_entry(question)
     if entry is None:
         return []
     env = [{"name": name, "value": value} for name, value in entry["env"].items()]
@@ -521,9 +501,9 @@ def _permit(request: Mapping[str, Any], question: AdapterQuestion, turn: AcpTurn
     kind = find(request, str, "toolCall", "kind") or "other"
     is_allowed = wanted == "allow" or kind in wanted.replace(",", " ").split()
     if kind not in _HARMLESS_KINDS:
-        kept = list_deciding_files(question.environ)
+        kept = playing.list_deciding_files(question.environ)
         paths = (os.path.join(question.workdir, each) for each in _find_paths(request))
-        is_allowed = is_allowed and not any(is_below(path, kept) for path in paths)
+        is_allowed = is_allowed and not any(playing.is_below(path, kept) for path in paths)
     front = "allow" if is_allowed else "reject"
     told = find(request, list, "options") or []
     options = [each for each in told if find(each, str, "optionId")]
@@ -576,7 +556,9 @@ def _check_end(answer: AdapterAnswer, turn: AcpTurn) -> AdapterAnswer:
 
 def main() -> int:
     adapter = AcpAdapter()
-    play = adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command", without=("program",))
+    play = playing.adapter_main(
+        adapter, about=_ABOUT, keys=_KEYS, word="command", without={"program"}
+    )
     try:
         return play()
     finally:

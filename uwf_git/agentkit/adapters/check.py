@@ -21,27 +21,10 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
 from uwf_git.model.text import one_line
+from uwf_git.plan import project_files
 from uwf_git.plan.phases import list_texts
-from uwf_git.plan.project_files import (
-    PLAN_DIR,
-    PlanSet,
-    describe_gaps,
-    find_plans,
-    find_spelled,
-    list_plan_problems,
-    read_plan,
-    resolve_inside,
-)
 from uwf_git.store.durable import find_user_file
-from uwf_git.store.git.program import (
-    Kept,
-    ProgramFailed,
-    Ran,
-    find_place,
-    list_changed_inside,
-    read_settings,
-    run_fenced,
-)
+from uwf_git.store.git import program
 from uwf_git.store.threads.local_files import SETTINGS
 
 _HELP = """\
@@ -71,13 +54,11 @@ EXIT STATUS: 0 the check passes; 1 it fails; 2 usage, or there is no answer to c
 
 _FAILED, _USAGE = 1, 2
 _MOST_PROBLEMS = 10
-_MOST_REPLY = 64 * 1024 * 1024
 _MOST_ENTRIES = 100_000
 
 _SLACK_S = 2
 """By how much the clocks of file system, git and engine may differ."""
 
-_GIT_TIMEOUT_S = 60.0
 
 _DIFF = (
     "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
@@ -146,10 +127,11 @@ def _take_option(arguments: CheckArguments, words: list[str]) -> CheckArguments:
 
 def list_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> AgentResult:
     found = _find_plans(arguments, environ)
-    problems = list_plan_problems(os.getcwd(), found)
+    problems = project_files.list_plan_problems(os.getcwd(), found)
     if problems:
         raise AgentFailed(_join(problems))
-    texts = [f"# {plan.file}\n\n{read_plan(os.getcwd(), plan).strip()}\n" for plan in found.plans]
+    read = functools.partial(project_files.read_plan, os.getcwd())
+    texts = [f"# {plan.file}\n\n{read(plan).strip()}\n" for plan in found.plans]
     return AgentResult({"plans": [plan._asdict() for plan in found.plans]}, "\n".join(texts))
 
 
@@ -165,8 +147,7 @@ def find_begin_ms(context: AgentContext, role: str) -> int:
     That is the end of the step before it. Earlier tries are the steps of the same role, and the
     verdicts (``verified: false``) that refused them.
     """
-    for number in range(len(context.steps), 0, -1):
-        step = context.steps[number - 1]
+    for step in reversed(context.steps):
         is_verdict = isinstance(step.meta, dict) and step.meta.get("verified") is False
         if step.role != role and not is_verdict:
             return step.timestamp
@@ -197,17 +178,18 @@ def _check_files(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdi
 
 def _check_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdict:
     found = _find_plans(arguments, environ)
-    problems = list_plan_problems(os.getcwd(), found)
-    gaps = describe_gaps(found.plans)
+    problems = project_files.list_plan_problems(os.getcwd(), found)
+    gaps = project_files.describe_gaps(found.plans)
     return problems, [f"there is no plan {gaps}"] if gaps else []
 
 
-def _find_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> PlanSet:
+def _find_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> project_files.PlanSet:
     named: Any = arguments.plan_dir
     thread = arguments.thread or environ.get("UWF_THREAD_ID")
     if not named and thread and environ.get("UWF_REPO"):
         named = _load(environ, thread, environ.get("UWF_ROLE")).state.get("planDir")
-    return find_plans(os.getcwd(), named if isinstance(named, str) and named else PLAN_DIR)
+    folder = named if isinstance(named, str) and named else project_files.PLAN_DIR
+    return project_files.find_plans(os.getcwd(), folder)
 
 
 def _load(environ: Mapping[str, str], thread: str | None, role: str | None) -> AgentContext:
@@ -227,7 +209,7 @@ def _read_reply(environ: Mapping[str, str]) -> dict[str, Any]:
             hint="by hand, put the path of a file with {role, meta, content} in it",
         )
     try:
-        left = read_left_file(path, most_bytes=_MOST_REPLY, follows_links=True)
+        left = read_left_file(path, most_bytes=64 * 1024 * 1024, follows_links=True)
         reply = parse_strict_json(left.content.decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise BadUsage(f"the answer in {path} cannot be read: {error}") from error
@@ -283,10 +265,10 @@ def list_false_claims(
 
 
 def _find_problem(workdir: str, path: str, since_s: int, changed: _Changed) -> str | None:
-    inside = resolve_inside(workdir, path)
+    inside = project_files.resolve_inside(workdir, path)
     if inside is None:
         return "which is not below the work directory"
-    found = find_spelled(workdir, inside)
+    found = project_files.find_spelled(workdir, inside)
     if found is not None and _is_changed_since(os.path.join(workdir, found), since_s):
         return None
     if _is_named(workdir, found or inside, changed):
@@ -347,15 +329,15 @@ def list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> froze
 
 def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list[str]:
     store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
-    kept = Kept()
+    kept = program.Kept()
     if store and thread:
-        kept = read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))
-    place = find_place(environ, folder, kept)
+        kept = program.read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))
+    place = program.find_place(environ, folder, kept)
     if isinstance(place, str):
-        raise ProgramFailed("git", f"finds no work tree: {place}")
+        raise program.ProgramFailed("git", f"finds no work tree: {place}")
 
-    def run(*words: str) -> Ran:
-        return run_fenced(environ, place, *words, cwd=folder, timeout_s=_GIT_TIMEOUT_S)
+    def run(*words: str) -> program.Ran:
+        return program.run_fenced(environ, place, *words, cwd=folder, timeout_s=60.0)
 
     found = run("rev-list", "-1", f"--before={since_s - 1}", "HEAD")
     then = found.stdout.strip() if found.status == 0 else b""
@@ -363,9 +345,9 @@ def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list
         then = run("hash-object", "-t", "tree", "--stdin").stdout.strip()
     ran = run(*_DIFF, then.decode(), "--", ".")
     if ran.status != 0:
-        raise ProgramFailed("git", f"diff failed: {ran.last_line}")
+        raise program.ProgramFailed("git", f"diff failed: {ran.last_line}")
     names = [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
-    return [*names, *list_changed_inside(environ, place, cwd=folder)]
+    return [*names, *program.list_changed_inside(environ, place, cwd=folder)]
 
 
 _CHECKS = {"completed": _check_completed, "files": _check_files, "plans": _check_plans}

@@ -1,34 +1,79 @@
 """Claude Code and Qwen Code, whose records are alike, play roles."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.ladder import add_guide
+from uwf_git.agentkit.ladder import add_guide, read_answer
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
-from uwf_git.agentkit.programs.playing import (
-    PROVIDER_VARIABLES,
-    SERVER,
-    adapter_main,
-    find_object_schema,
-    find_store_pattern,
-    mcp_servers_json,
-    option,
-    write_file,
-)
-from uwf_git.agentkit.records import (
-    find,
-    find_first,
-    find_last,
-    find_last_text,
-    read_result,
-    read_trace,
-    read_usage,
-)
+from uwf_git.agentkit.records import find, find_first, find_last, read_usage, tool_event
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind, split_args
 from uwf_git.model.thread import NOTHING, add_usage
 from uwf_git.plan.hooks import list_words_of_turn
+
+# Read records that hold messages of Anthropic's API in blocks, as claude and qwen print them.
+
+
+def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """List the blocks of one kind in a message; [] for an error of the endpoint."""
+    blocks = find(record, list, "message", "content") or []
+    is_error = record.get("is_api_error_message") is True
+    return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]
+
+
+def _find_last_text(records: list[dict[str, Any]]) -> str:
+    """Return its own last text, not the text of a sub-agent."""
+    for record in reversed(records):
+        if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
+            text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))
+            if text.strip():
+                return text
+    return ""
+
+
+def _read_result(
+    result: Mapping[str, Any], key: str, records: list[dict[str, Any]], question: AdapterQuestion
+) -> tuple[str, Any]:
+    """Return the text, unless of a failure, and the meta, at *key*, of the final record."""
+    value = find(result, dict, key)
+    said, meta = "", value
+    if value is None and result.get("is_error") is False:
+        said = find(result, str, "result") or ""
+    elif value is not None and question.schema is not None:
+        # Even if it does not fit, it was meant as the fields.
+        said, meta = read_answer(value, question.schema) or ("", value)
+    return said if said.strip() else _find_last_text(records), meta
+
+
+def _read_trace(
+    records: list[dict[str, Any]], result: Mapping[str, Any] | None, *, without: str
+) -> Iterator[Mapping[str, Any]]:
+    """Yield its messages, its tools (but the one *without*), its retries and its refusals."""
+    done = {
+        find(block, str, "tool_use_id"): block
+        for record in records
+        if record.get("type") == "user"
+        for block in _blocks(record, "tool_result")
+    }
+    for record in records:
+        if record.get("subtype") == "api_retry":
+            yield {"type": "warning", "message": f"tried again: {record.get('error')}"}
+        if record.get("type") != "assistant":
+            continue
+        for block in _blocks(record, "text"):
+            yield {"type": "message", "text": block.get("text")}
+        for block in _blocks(record, "tool_use"):
+            name, given = block.get("name"), block.get("input")
+            end = done.get(find(block, str, "id"), {})
+            if name != without:
+                is_good = bool(end) and end.get("is_error") is not True
+                yield tool_event(name, given, end.get("content"), ok=is_good)
+    for denial in find(result, list, "permission_denials") or []:
+        tool, asked = find(denial, str, "tool_name"), find(denial, dict, "tool_input")
+        yield {"type": "permission", "name": tool, "allowed": False, "input": asked}
+
 
 # uwf-claude: Claude Code plays a role.
 #
@@ -68,16 +113,16 @@ def build_claude(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
     argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
     argv += ["--permission-mode", settings.get("permission") or "acceptEdits"]
-    argv += option("--model", settings.get("model"))
-    argv += option("--resume", question.session)
+    argv += playing.option("--model", settings.get("model"))
+    argv += playing.option("--resume", question.session)
     schema = _build_claude_schema(question)
-    argv += option("--json-schema", schema)
-    servers = mcp_servers_json(question, alwaysLoad=True)
-    argv += option("--mcp-config", servers)
-    argv += option("--allowedTools", f"mcp__{SERVER}" if servers else None)
-    store = find_store_pattern(question.environ)
+    argv += playing.option("--json-schema", schema)
+    servers = playing.mcp_servers_json(question, alwaysLoad=True)
+    argv += playing.option("--mcp-config", servers)
+    argv += playing.option("--allowedTools", f"mcp__{playing.SERVER}" if servers else None)
+    store = playing.find_store_pattern(question.environ)
     # A rule for Edit holds for all its file tools, in every mode; `//` is the root.
-    argv += option("--disallowedTools", f"Edit(/{store}/**)" if store else None)
+    argv += playing.option("--disallowedTools", f"Edit(/{store}/**)" if store else None)
     argv += list_words_of_turn("claude", question.environ)
     prompt = question.prompt if schema is None else add_guide(question.prompt)
     environ = {"DISABLE_AUTOUPDATER": "1"}
@@ -90,16 +135,16 @@ def build_claude(question: AdapterQuestion, _folder: str) -> ProgramCall:
 def read_claude(ended: EndedProgram) -> Report:
     records = ended.read_records()
     result = find_last(records, "result")
-    trace = tuple(read_trace(records, result, without="StructuredOutput"))
+    trace = tuple(_read_trace(records, result, without="StructuredOutput"))
     usage = _read_claude_usage(result or {}) or _add_up(records, _read_claude_usage)
     if result is None:
-        answer = AdapterAnswer(text=find_last_text(records), usage=usage, trace=trace)
+        answer = AdapterAnswer(text=_find_last_text(records), usage=usage, trace=trace)
         if b"root/sudo" in ended.run.stderr:
             words = ended.explain_no_record("claude", login=_CLAUDE_LOGIN).message
             hint = "run it as another user, or say IS_SANDBOX=1 where it can do no harm"
             raise AskFailed("refused-permission", words, hint=hint, partial=answer)
         return Report(answer, has_end=False)
-    text, meta = read_result(result, "structured_output", records, ended.question)
+    text, meta = _read_result(result, "structured_output", records, ended.question)
     answer = AdapterAnswer(
         text=text,
         structured=meta,
@@ -113,7 +158,7 @@ def read_claude(ended: EndedProgram) -> Report:
 
 
 def _build_claude_schema(question: AdapterQuestion) -> str | None:
-    schema = json.dumps(find_object_schema(question))
+    schema = json.dumps(playing.find_object_schema(question))
     return schema if schema != "null" and len(schema) <= _LONGEST_SCHEMA else None
 
 
@@ -153,29 +198,27 @@ def _read_claude_failure(
     )
 
 
-_CLAUDE_ENVIRON = (
-    "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-    "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
-)  # fmt: skip
-
 CLAUDE = CommandAdapter(
     name="claude",
     build=build_claude,
     read=read_claude,
-    tell=lambda record: read_trace([record], None, without="StructuredOutput"),
+    tell=lambda record: _read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=_CLAUDE_ENVIRON,
+    environ=(
+        "ANTHROPIC_*", "CLAUDE_*", "VERTEX_*", "CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CLOUD_PROJECT", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+        "AWS_BEARER_TOKEN_BEDROCK", "MAX_THINKING_TOKENS", "MCP_*", "IS_SANDBOX",
+    ),
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_CLAUDE_LOGIN,
     lost_session="No conversation found|--resume requires a valid session",
     # Its cost is the whole session's.
     anew=("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens", "turns"),
-)
+)  # fmt: skip
 
-claude_main = adapter_main(CLAUDE, about=_CLAUDE_ABOUT, keys=CLAUDE.keys)
+claude_main = playing.adapter_main(CLAUDE, about=_CLAUDE_ABOUT, keys=CLAUDE.keys)
 
 
 # uwf-qwen: Qwen Code plays a role.
@@ -207,13 +250,14 @@ def build_qwen(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings, prompt = question.settings, question.prompt
     argv = ["qwen", "--output-format", "stream-json"]
     argv += ["--approval-mode", settings.get("permission") or "yolo"]
-    argv += option("--model", settings.get("model"))
-    argv += option("--resume", question.session)
-    schema = find_object_schema(question)
+    argv += playing.option("--model", settings.get("model"))
+    argv += playing.option("--resume", question.session)
+    schema = playing.find_object_schema(question)
     if schema is not None:
-        argv += ["--json-schema", f"@{write_file(folder, 'schema.json', json.dumps(schema))}"]
+        file = playing.write_file(folder, "schema.json", json.dumps(schema))
+        argv += ["--json-schema", f"@{file}"]
         prompt = add_guide(prompt)
-    argv += option("--mcp-config", mcp_servers_json(question, alwaysLoadTools=True))
+    argv += playing.option("--mcp-config", playing.mcp_servers_json(question, alwaysLoadTools=True))
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return ProgramCall((*argv, *split_args(settings)), prompt, environ)
 
@@ -228,10 +272,10 @@ def read_qwen(ended: EndedProgram) -> Report:
         result or {}, cachedInputTokens="usage.cache_read_input_tokens", turns="num_turns"
     )
     answer = AdapterAnswer(
-        text=find_last_text(records),
+        text=_find_last_text(records),
         session=session,
         usage=usage or _add_up(records, _read_qwen_tokens, before),
-        trace=tuple(read_trace(records, result, without="structured_output")),
+        trace=tuple(_read_trace(records, result, without="structured_output")),
     )
     if result is None and ended.run.exit_code == _BUDGET_STATUS:
         lines = ended.run.stderr.decode(errors="replace").strip().splitlines()
@@ -243,7 +287,7 @@ def read_qwen(ended: EndedProgram) -> Report:
     is_fine = result.get("is_error") is False and not ended.run.exit_code
     if not is_fine and not (_PLAIN_TEXT in words and answer.text.strip()):
         return Report(answer, error=words)
-    text, meta = read_result(result, "structured_result", records, asked)
+    text, meta = _read_result(result, "structured_result", records, asked)
     answer = replace(answer, text=text, structured=meta)
     is_refused = bool(find(result, list, "permission_denials"))
     return Report(answer, is_refused=is_refused, any_status=True)
@@ -272,25 +316,23 @@ def _add_up(
     return {**usage, "turns": len(told)} if told else {}
 
 
-# Named one by one: it sets many others for its children, which must not reach a nested qwen.
-_QWEN_ENVIRON = (
-    "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
-    "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
-    *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 QWEN = CommandAdapter(
     name="qwen",
     build=build_qwen,
     read=read_qwen,
-    tell=lambda record: read_trace([record], None, without="structured_output"),
+    tell=lambda record: _read_trace([record], None, without="structured_output"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    environ=_QWEN_ENVIRON,
+    # Named one by one: it sets many others for its children, which must not reach a nested qwen.
+    environ=(
+        "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
+        "QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "BAILIAN_*",
+        *playing.PROVIDER_VARIABLES,
+    ),
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
     login="run qwen and use its /auth, or set OPENAI_API_KEY",
     lost_session="No saved session found",
     anew=("turns",),
-)
+)  # fmt: skip
 
-qwen_main = adapter_main(QWEN, about=_QWEN_ABOUT, keys=QWEN.keys)
+qwen_main = playing.adapter_main(QWEN, about=_QWEN_ABOUT, keys=QWEN.keys)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
+from uwf_git.agentkit import turn
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.programs.command import (
     CommandAdapter,
     EndedProgram,
@@ -14,27 +16,12 @@ from uwf_git.agentkit.programs.command import (
     build_call,
     read_output,
 )
-from uwf_git.agentkit.programs.playing import (
-    LONGEST_ARGUMENT_BYTES,
-    PROVIDER_VARIABLES,
-    adapter_main,
-    clean_argument,
-    option,
-    setting_options,
-    write_file,
-)
 from uwf_git.agentkit.records import build_usage, find, read_last, read_left, read_usage
-from uwf_git.agentkit.turn import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    choose_permission,
-    split_args,
-)
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agents.command_line import BadCommand, split_command
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import parse_float
-from uwf_git.surroundings import folders_around
+from uwf_git.surroundings import is_in_repository
 
 # uwf-cli: any command plays a role, without a shell; status 0 and some output make an answer.
 
@@ -50,7 +37,7 @@ providers; name others by --env.
 
 
 def build_cli(question: AdapterQuestion, folder: str) -> ProgramCall:
-    words = (*_split_cli(question.settings.get("command", "")), *split_args(question.settings))
+    words = (*_split_cli(question.settings.get("command", "")), *turn.split_args(question.settings))
     return build_call(words, question.prompt, folder)
 
 
@@ -64,10 +51,10 @@ def _split_cli(command: str) -> tuple[str, ...]:
 
 
 CLI = CommandAdapter(
-    name="cli", build=build_cli, read=read_output, resumes=False, environ=PROVIDER_VARIABLES
+    name="cli", build=build_cli, read=read_output, resumes=False, environ=playing.PROVIDER_VARIABLES
 )
 
-cli_main = adapter_main(
+cli_main = playing.adapter_main(
     CLI,
     about=_CLI_ABOUT,
     keys={"command": "the command, if it is not given as a word"},
@@ -112,13 +99,13 @@ _NO_REPLY = re.compile(r"\A\s*(?:⚠\ufe0f? No reply: .*|\(empty\)\s*\Z)")
 
 def build_hermes(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings = question.settings
-    prompt = clean_argument(question.prompt)
-    if len(os.fsencode(prompt)) > LONGEST_ARGUMENT_BYTES:
+    prompt = playing.clean_argument(question.prompt)
+    if len(os.fsencode(prompt)) > playing.LONGEST_ARGUMENT_BYTES:
         message = "the prompt is too long for hermes, which takes it as an argument (128 KiB)"
         raise AskFailed("too-long", message, hint="use `uwf-acp hermes-acp`, which has no limit")
-    more = [*_HERMES_PERMISSIONS[choose_permission(settings, _HERMES_PERMISSIONS)]]
-    more += setting_options(question, ("model", "provider"))
-    more += split_args(settings)
+    more = [*_HERMES_PERMISSIONS[turn.choose_permission(settings, _HERMES_PERMISSIONS)]]
+    more += playing.setting_options(question, ("model", "provider"))
+    more += turn.split_args(settings)
     if question.session is None:
         usage_file = os.path.abspath(os.path.join(folder, _USAGE_FILE))
         argv = ["hermes", *more, "--usage-file", usage_file, f"--oneshot={prompt}"]
@@ -169,26 +156,24 @@ def _read_chat(ended: EndedProgram) -> Report:
     return Report(answer, has_end=bool(sessions), error=text if is_failed else None)
 
 
-# Named one by one: by others it tells its children that everything is allowed.
-_HERMES_ENVIRON = (
-    "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
-    "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 HERMES = CommandAdapter(
     name="hermes",
     build=build_hermes,
     read=read_hermes,
-    environ=_HERMES_ENVIRON,
+    # Named one by one: by others it tells its children that everything is allowed.
+    environ=(
+        "HERMES_HOME", "HERMES_PROFILE", "HERMES_INFERENCE_MODEL", "HERMES_INFERENCE_PROVIDER",
+        "HERMES_MAX_TOKENS", "HERMES_LANGUAGE", *playing.PROVIDER_VARIABLES,
+    ),
     install="pipx install hermes-agent",
     login="hermes setup, or the key of its provider in the environment",
     lost_session="Session not found",
     final="answer",
-)
+)  # fmt: skip
 
 _HERMES_KEYS = {"provider": "the provider of the model, as hermes names it"}
 
-hermes_main = adapter_main(HERMES, about=_HERMES_ABOUT, keys=_HERMES_KEYS)
+hermes_main = playing.adapter_main(HERMES, about=_HERMES_ABOUT, keys=_HERMES_KEYS)
 
 
 # uwf-aider: aider plays a role.
@@ -231,17 +216,18 @@ _FAILURE = re.compile(
 
 def build_aider(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings = question.settings
-    permission = choose_permission(settings, _AIDER_PERMISSIONS)
+    permission = turn.choose_permission(settings, _AIDER_PERMISSIONS)
     own = os.path.abspath(folder)
-    message = write_file(folder, "message.md", question.prompt)
+    message = playing.write_file(folder, "message.md", question.prompt)
     argv = ["aider", *_ALWAYS, *_AIDER_PERMISSIONS[permission], "--message-file", message]
     argv += ["--llm-history-file", os.path.join(own, _LOG_FILE)]
     for name in ("chat", "input"):
         argv += [f"--{name}-history-file", os.path.join(own, f"{name}.history")]
-    if not _is_in_repository(question.workdir):
+    if not is_in_repository(question.workdir):
+        # It would create one.
         argv.append("--no-git")
-    argv += option("--model", settings.get("model"))
-    return ProgramCall((*argv, *split_args(settings)))
+    argv += playing.option("--model", settings.get("model"))
+    return ProgramCall((*argv, *turn.split_args(settings)))
 
 
 def read_aider(ended: EndedProgram) -> Report:
@@ -258,11 +244,6 @@ def read_aider(ended: EndedProgram) -> Report:
     if not failures and "Empty response received" in stdout:
         raise AskFailed("no-result", "aider's model gave an empty response", partial=answer)
     return Report(answer, has_end=False, error=failures[-1] if failures else None)
-
-
-def _is_in_repository(workdir: str) -> bool:
-    """Return whether git finds a repository there; aider would create one otherwise."""
-    return any(os.path.exists(os.path.join(each, ".git")) for each in folders_around(workdir))
 
 
 def _read_responses(folder: str) -> Iterator[str]:
@@ -307,12 +288,12 @@ AIDER = CommandAdapter(
     build=build_aider,
     read=read_aider,
     resumes=False,
-    environ=("AIDER_*", *PROVIDER_VARIABLES),
+    environ=("AIDER_*", *playing.PROVIDER_VARIABLES),
     install="pipx install aider-chat (Python below 3.13)",
     login="the key of the model's provider, as OPENAI_API_KEY",
 )
 
-aider_main = adapter_main(
+aider_main = playing.adapter_main(
     AIDER,
     about=_AIDER_ABOUT,
     keys={"permission": "edit (default), or dry-run: change no files"},

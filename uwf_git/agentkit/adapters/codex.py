@@ -10,14 +10,8 @@ from typing import Any
 
 from uwf_git.agentkit.ladder import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.llm.messages import StrictSchema, derive_strict, restore
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
-from uwf_git.agentkit.programs.playing import (
-    adapter_main,
-    find_object_schema,
-    mcp_toml,
-    option,
-    write_file,
-)
 from uwf_git.agentkit.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, split_args
 from uwf_git.plan.hooks import list_words_of_turn
@@ -32,7 +26,6 @@ What it may do (--permission), by its sandbox; it never asks:
   danger-full-access  everything that you may do
 """
 
-_HOOK_S = 5.0
 
 _IN_WORDS = "codex does not take the role's schema; its fields were asked for in words"
 
@@ -41,20 +34,19 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings = question.settings
     argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
     argv += ["--sandbox", settings.get("permission") or "workspace-write"]
-    argv += option("--model", settings.get("model"))
+    argv += playing.option("--model", settings.get("model"))
     strict = _build_schema(question)
     if strict is not None:
         schema = json.dumps(strict.schema)
-        argv += ["--output-schema", write_file(folder, "schema.json", schema)]
-    argv += option("-c", mcp_toml(question))
+        argv += ["--output-schema", playing.write_file(folder, "schema.json", schema)]
+    argv += playing.option("-c", playing.mcp_toml(question))
     hook = list_words_of_turn("codex", question.environ)
     argv += hook
     argv += split_args(settings)
-    argv += option("resume", question.session)
+    argv += playing.option("resume", question.session)
     prompt = question.prompt if strict is None else add_guide(question.prompt)
     # It does not wait for the program that it tells of its end.
-    linger_s = _HOOK_S if hook else 0.0
-    return ProgramCall((*argv, "-"), prompt, linger_s=linger_s)
+    return ProgramCall((*argv, "-"), prompt, linger_s=5.0 if hook else 0.0)
 
 
 def read(ended: EndedProgram) -> Report:
@@ -71,7 +63,7 @@ def read(ended: EndedProgram) -> Report:
 
 
 def _build_schema(question: AdapterQuestion) -> StrictSchema | None:
-    schema = find_object_schema(question)
+    schema = playing.find_object_schema(question)
     return None if schema is None else derive_strict(schema)
 
 
@@ -147,4 +139,4 @@ ADAPTER = CommandAdapter(
     anew=(),
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)
+main = playing.adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

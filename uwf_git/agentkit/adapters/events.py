@@ -5,15 +5,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from uwf_git.agentkit import turn
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
-from uwf_git.agentkit.programs.playing import (
-    PROVIDER_VARIABLES,
-    SERVER,
-    adapter_main,
-    find_mcp_entry,
-    mcp_servers_json,
-    option,
-)
 from uwf_git.agentkit.records import (
     build_usage,
     find,
@@ -23,14 +17,7 @@ from uwf_git.agentkit.records import (
     read_usage,
     tool_event,
 )
-from uwf_git.agentkit.turn import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-    choose_permission,
-    split_args,
-)
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
 from uwf_git.plan.hooks import list_words_of_turn
 
 # uwf-gemini: Google's Gemini CLI plays a role.
@@ -78,11 +65,11 @@ def build_gemini(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
     argv = ["gemini", "--output-format", "stream-json", "--skip-trust"]
     argv += ["--approval-mode", settings.get("permission") or "auto_edit"]
-    argv += option("--model", settings.get("model"))
-    argv += option("--resume", question.session)
+    argv += playing.option("--model", settings.get("model"))
+    argv += playing.option("--resume", question.session)
     # Otherwise it restarts itself as a process that signals do not reach.
     environ = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-    return ProgramCall((*argv, *split_args(settings)), question.prompt, environ)
+    return ProgramCall((*argv, *turn.split_args(settings)), question.prompt, environ)
 
 
 def read_gemini(ended: EndedProgram) -> Report:
@@ -165,7 +152,7 @@ GEMINI = CommandAdapter(
     lost_session=_GEMINI_NO_SESSION,
 )  # fmt: skip
 
-gemini_main = adapter_main(GEMINI, about=_GEMINI_ABOUT)
+gemini_main = playing.adapter_main(GEMINI, about=_GEMINI_ABOUT)
 
 
 # uwf-opencode: opencode plays a role.
@@ -196,19 +183,19 @@ _RULES = "OPENCODE_PERMISSION"
 
 def build_opencode(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
-    permission = choose_permission(settings, _OPENCODE_PERMISSIONS)
+    permission = turn.choose_permission(settings, _OPENCODE_PERMISSIONS)
     # Without a title it calls the model for one.
     argv = ["opencode", "run", "--format", "json", "--title", "uwf"]
     argv += _OPENCODE_PERMISSIONS[permission]
-    argv += option("--model", settings.get("model"))
-    argv += option("--session", question.session)
+    argv += playing.option("--model", settings.get("model"))
+    argv += playing.option("--session", question.session)
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "true", **_build_config(question)}
     if permission == "workdir" and not question.environ.get(_RULES):
         temporary = question.environ.get("TMPDIR") or "/tmp"  # noqa: S108 (nothing is written there by us)
         # Of two rules that match, the later one counts.
         elsewhere = {"*": "deny", os.path.join(temporary, "*"): "allow"}
         environ[_RULES] = json.dumps({"external_directory": elsewhere})
-    return ProgramCall((*argv, *split_args(settings)), question.prompt, environ)
+    return ProgramCall((*argv, *turn.split_args(settings)), question.prompt, environ)
 
 
 def read_opencode(ended: EndedProgram) -> Report:
@@ -247,13 +234,13 @@ def read_opencode(ended: EndedProgram) -> Report:
 
 def _build_config(question: AdapterQuestion) -> dict[str, str]:
     """Add our MCP server to the configuration in the environment, if there is one."""
-    entry = find_mcp_entry(question)
+    entry = playing.find_mcp_entry(question)
     if entry is None:
         return {}
     try:
         config = json.loads(question.environ.get("OPENCODE_CONFIG_CONTENT") or "{}")
         servers = config.setdefault("mcp", {})
-        servers[SERVER] = {
+        servers[playing.SERVER] = {
             "type": "local",
             "command": [entry["command"], *entry["args"]],
             "environment": entry["env"],
@@ -308,14 +295,14 @@ OPENCODE = CommandAdapter(
     read=read_opencode,
     tell=lambda record: _read_opencode_trace([record], None),
     takes_mcp=True,
-    environ=("OPENCODE_*", *PROVIDER_VARIABLES),
+    environ=("OPENCODE_*", *playing.PROVIDER_VARIABLES),
     install="npm install -g opencode-ai",
     login="opencode auth login, or the key of its provider in the environment",
     lost_session="Session not found",
     final="answer",
 )
 
-opencode_main = adapter_main(OPENCODE, about=_OPENCODE_ABOUT, keys=OPENCODE.keys)
+opencode_main = playing.adapter_main(OPENCODE, about=_OPENCODE_ABOUT, keys=OPENCODE.keys)
 
 
 # uwf-copilot: GitHub Copilot CLI plays a role.
@@ -345,16 +332,17 @@ _USAGE_FILE = "usage.json"
 
 def build_copilot(question: AdapterQuestion, folder: str) -> ProgramCall:
     settings = question.settings
-    permission = choose_permission(settings, _COPILOT_PERMISSIONS)
+    permission = turn.choose_permission(settings, _COPILOT_PERMISSIONS)
     usage_file = os.path.abspath(os.path.join(folder, _USAGE_FILE))
     argv = ["copilot", "--output-format", "json", *_COPILOT_PERMISSIONS[permission]]
     argv += ["--no-ask-user", "--no-auto-update", "--usage-output-file", usage_file]
-    argv += option("--model", settings.get("model"))
+    argv += playing.option("--model", settings.get("model"))
     if question.session is not None:
         argv.append(f"--resume={question.session}")
-    argv += option("--additional-mcp-config", mcp_servers_json(question, type="stdio", tools=["*"]))
+    servers = playing.mcp_servers_json(question, type="stdio", tools=["*"])
+    argv += playing.option("--additional-mcp-config", servers)
     argv += list_words_of_turn("copilot", question.environ)
-    return ProgramCall((*argv, *split_args(settings)), question.prompt)
+    return ProgramCall((*argv, *turn.split_args(settings)), question.prompt)
 
 
 def read_copilot(ended: EndedProgram) -> Report:
@@ -443,13 +431,6 @@ def _tell_copilot(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield tool_event(name, given, None, ok=True)
 
 
-# Named one by one: it sets many others for its children, which must not reach a nested copilot.
-_COPILOT_ENVIRON = (
-    "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
-    "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
-    "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
-)  # fmt: skip
-
 COPILOT = CommandAdapter(
     name="copilot",
     # The platform's own binary needs no Node and no launcher.
@@ -458,11 +439,16 @@ COPILOT = CommandAdapter(
     read=read_copilot,
     tell=_tell_copilot,
     takes_mcp=True,
-    environ=_COPILOT_ENVIRON,
+    # Named one by one: it sets many others for its children, which must not reach a nested copilot.
+    environ=(
+        "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
+        "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST",
+        "COPILOT_AUTO_TIER", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS", "COPILOT_CACHE_HOME",
+    ),
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
     lost_session="No session, task, or name matched",
     anew=(),
-)
+)  # fmt: skip
 
-copilot_main = adapter_main(COPILOT, about=_COPILOT_ABOUT, keys=COPILOT.keys)
+copilot_main = playing.adapter_main(COPILOT, about=_COPILOT_ABOUT, keys=COPILOT.keys)

@@ -28,7 +28,6 @@ ScriptPath = tuple[str | int, ...]
 _RESULT = ("meta", "content", "usage", "state", "session")
 _FORMS = ("json", "front-matter", "bare")
 
-_MOST_STATUS = 255
 
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -180,7 +179,7 @@ _KEYS: dict[str, tuple[type | Callable[[Any], bool], str]] = {
     "stderr": (str, "a text"),
     "delay": (_is_number, "a number of seconds"),
     "flood": (_is_natural, "a number of bytes"),
-    "exit": (lambda value: _is_natural(value) and value <= _MOST_STATUS, "an exit status"),
+    "exit": (lambda value: _is_natural(value) and value in range(256), "an exit status"),
     "signal": (lambda value: find_signal(value) is not None, "a signal, such as TERM or 9"),
     "hang": (bool, "true or false"),
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from uwf_git.agentkit import turn
 from uwf_git.agentkit.ladder import (
     RoleAnswer,
     WantedObject,
@@ -40,14 +41,7 @@ from uwf_git.agentkit.llm.tools import (
 )
 from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.records import tool_event
-from uwf_git.agentkit.turn import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    extend_prompt,
-    load_context,
-    load_settings,
-)
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 from uwf_git.model.text import plain_key
@@ -87,7 +81,7 @@ class LlmAdapter:
             wanted = build_wanted_object(question.schema)
             got = ask_for_object(model, request, wanted, timeout_s=timeout_s)
             if got.way != "plain":
-                extend_prompt(question.step_dir, question.prompt, add_guide(question.prompt))
+                turn.extend_prompt(question.step_dir, question.prompt, add_guide(question.prompt))
             found = read_answer(got.value, question.schema)
             reply, usage, event["way"] = got.reply, dict(got.usage), got.way
         self._conversations.keep(session, (*messages, reply.said))
@@ -158,7 +152,6 @@ def _key(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
 
 
-_KEPT_TURNS = 2
 _SHORT = 400
 _NOTE = "[… {:,} characters left out to make room; call the tool again if you need them …]"
 
@@ -166,7 +159,7 @@ _NOTE = "[… {:,} characters left out to make room; call the tool again if you 
 def make_room(messages: tuple[Message, ...]) -> tuple[Message, ...] | None:
     """Return *messages* without the long results of older calls; None if there are none."""
     turns = [number for number, each in enumerate(messages) if isinstance(each, ToolResults)]
-    kept = set(turns[-_KEPT_TURNS:])
+    kept = set(turns[-2:])
     shorter = tuple(
         _shorten(each) if isinstance(each, ToolResults) and number not in kept else each
         for number, each in enumerate(messages)
@@ -375,9 +368,6 @@ _REACT_KEYS = {
     "tokens": "after so many tokens of all turns no turn begins (2000000 unless set)",
 }
 
-_TURNS = 50
-_TOKENS = 2_000_000
-_TIMEOUT_S = 3_600.0
 
 _SYSTEM = """\
 You work with tools in the directory {root}. Paths are relative to it, and the file tools reach \
@@ -410,9 +400,11 @@ class ReactAdapter:
         if question.session is not None and self._is_short:
             raise AskFailed("no-result", _REACHED.format("tokens"))
         if question.session is None:
-            self._deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
+            self._deadline = time.monotonic() + (question.timeout_s or 3_600.0)
         loop = _build_loop(question, settings, model, messages, self._deadline)
-        extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")
+        turn.extend_prompt(
+            question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n"
+        )
         answer = loop.run()
         self._is_short = loop.is_short
         self._conversations.keep(session, loop.messages)
@@ -422,7 +414,7 @@ class ReactAdapter:
 def _with_llm(question: AdapterQuestion) -> dict[str, str]:
     """Return the settings, with those of uwf-llm for the ones that are missing."""
     role = question.environ.get("UWF_ROLE", "")
-    llm = load_settings("llm", role, environ=question.environ, words={})
+    llm = turn.load_settings("llm", role, environ=question.environ, words={})
     shared = {"model", *map(plain_key, ENDPOINT_KEYS)}
     return {**{key: value for key, value in llm.items() if key in shared}, **question.settings}
 
@@ -445,11 +437,11 @@ def _build_loop(
     thread = environ.get("UWF_THREAD_ID") if environ.get("UWF_REPO") else None
     toolbox = build_toolbox(
         folder,
-        thread=cache(lambda: load_context(environ, (thread,))) if thread else None,
+        thread=cache(lambda: turn.load_context(environ, (thread,))) if thread else None,
         around=around if has_shell else None,
     )
-    turns = _read_number(settings, "turns", _TURNS) - 1
-    tokens = _read_number(settings, "tokens", _TOKENS)
+    turns = _read_number(settings, "turns", 50) - 1
+    tokens = _read_number(settings, "tokens", 2_000_000)
     if question.session is not None:
         # A correction is about the fields; the model must not start to work again.
         turns = min(0, turns - question.spent.get("turns", 0))

@@ -47,8 +47,6 @@ EXIT STATUS: 0 the command has run, however it ended; 1 it could not be run, or
 $UWF_META is no JSON object; 2 usage; 143 it was stopped from outside.
 """
 
-_TIMED_OUT = 124
-
 
 def _play(argv: list[str]) -> int:
     command, timeout_s = parse_shell_arguments(argv)
@@ -96,7 +94,7 @@ def play_command(command: str, timeout_s: float | None, environ: Mapping[str, st
     content = (run.head + note.encode() + run.tail).decode(errors="replace")
     meta: dict[str, Any] = {"ok": run.exit_code == 0, "exitCode": run.exit_code}
     if run.outcome == "timed-out":
-        meta = {"ok": False, "exitCode": _TIMED_OUT, "timedOut": True}
+        meta = {"ok": False, "exitCode": 124, "timedOut": True}
         content += f"\n[stopped after {timeout_s:g} s]\n"
     return AgentResult({**meta, **given}, content)
 

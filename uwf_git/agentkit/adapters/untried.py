@@ -7,17 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from uwf_git.agentkit import turn
 from uwf_git.agentkit.ladder import add_guide, read_answer
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.programs.command import CommandAdapter, EndedProgram, ProgramCall, Report
-from uwf_git.agentkit.programs.playing import (
-    PROVIDER_VARIABLES,
-    adapter_main,
-    find_object_schema,
-    mcp_command_line,
-    option,
-    setting_options,
-    write_file,
-)
 from uwf_git.agentkit.records import (
     find,
     find_first,
@@ -27,14 +20,7 @@ from uwf_git.agentkit.records import (
     read_usage,
     tool_event,
 )
-from uwf_git.agentkit.turn import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    choose_permission,
-    extend_prompt,
-    split_args,
-)
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed
 
 # uwf-cursor: the Cursor CLI plays a role.
 #
@@ -75,10 +61,10 @@ _CURSOR_PERMISSIONS: dict[str, tuple[str, ...]] = {
 def build_cursor(question: AdapterQuestion, _folder: str) -> ProgramCall:
     settings = question.settings
     argv = ["cursor-agent", "-p", "--output-format", "stream-json", "--trust"]
-    argv += _CURSOR_PERMISSIONS[choose_permission(settings, _CURSOR_PERMISSIONS)]
-    argv += option("--model", settings.get("model"))
-    argv += option("--resume", question.session)
-    return ProgramCall((*argv, *split_args(settings)), question.prompt)
+    argv += _CURSOR_PERMISSIONS[turn.choose_permission(settings, _CURSOR_PERMISSIONS)]
+    argv += playing.option("--model", settings.get("model"))
+    argv += playing.option("--resume", question.session)
+    return ProgramCall((*argv, *turn.split_args(settings)), question.prompt)
 
 
 def read_cursor(ended: EndedProgram) -> Report:
@@ -153,7 +139,7 @@ CURSOR = CommandAdapter(
     login="cursor-agent login, or CURSOR_API_KEY",
 )
 
-cursor_main = adapter_main(CURSOR, about=_CURSOR_ABOUT)
+cursor_main = playing.adapter_main(CURSOR, about=_CURSOR_ABOUT)
 
 
 # uwf-goose: goose plays a role.
@@ -186,26 +172,27 @@ def build_goose(question: AdapterQuestion, folder: str) -> ProgramCall:
     """Build the call for *question*; the session's name and a recipe go into *folder*."""
     settings = question.settings
     session = question.session or f"uwf-{os.urandom(8).hex()}"
-    write_file(folder, _SESSION_FILE, session)
+    playing.write_file(folder, _SESSION_FILE, session)
     argv = ["goose", "run", "--quiet", "--output-format", "stream-json", "--name", session]
-    argv += setting_options(question, ("provider", "model"))
+    argv += playing.setting_options(question, ("provider", "model"))
     if question.session is None:
-        argv += option("--with-extension", mcp_command_line(question))
+        argv += playing.option("--with-extension", playing.mcp_command_line(question))
     else:
         # It has the server of `uwf mcp` already.
         argv.append("--resume")
     given = ""
-    schema = find_object_schema(question)
+    schema = playing.find_object_schema(question)
     if schema is None or question.session is not None:
         argv += ["--instructions", "-"]
         given = question.prompt
     else:
         prompt = add_guide(question.prompt)
         # The prompt is in the recipe, not on stdin, from which it would be recorded.
-        extend_prompt(question.step_dir, question.prompt, prompt)
-        argv += ["--recipe", write_file(folder, "recipe.json", _build_recipe(schema, prompt))]
+        turn.extend_prompt(question.step_dir, question.prompt, prompt)
+        recipe = playing.write_file(folder, "recipe.json", _build_recipe(schema, prompt))
+        argv += ["--recipe", recipe]
     mode = settings.get("permission") or "auto"
-    return ProgramCall((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
+    return ProgramCall((*argv, *turn.split_args(settings)), given, {"GOOSE_MODE": mode})
 
 
 def read_goose(ended: EndedProgram) -> Report:
@@ -300,12 +287,6 @@ def _tell_goose(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _read_goose_trace([record])
 
 
-# Named one by one: it sets others for its children, which must not reach a nested goose.
-_GOOSE_ENVIRON = (
-    "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
-    "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *PROVIDER_VARIABLES,
-)  # fmt: skip
-
 GOOSE = CommandAdapter(
     name="goose",
     build=build_goose,
@@ -313,13 +294,17 @@ GOOSE = CommandAdapter(
     tell=_tell_goose,
     schema_way="a recipe's response",
     takes_mcp=True,
-    environ=_GOOSE_ENVIRON,
+    # Named one by one: it sets others for its children, which must not reach a nested goose.
+    environ=(
+        "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
+        "GOOSE_MAX_TURNS", "GOOSE_CONTEXT_LIMIT", "GOOSE_PATH_ROOT", *playing.PROVIDER_VARIABLES,
+    ),
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",
     lost_session="no session .{0,40}found|session .{0,80}not found",
     anew=(),
-)
+)  # fmt: skip
 
 _GOOSE_KEYS = {"provider": "the provider of the model, as goose names it", **GOOSE.keys}
 
-goose_main = adapter_main(GOOSE, about=_GOOSE_ABOUT, keys=_GOOSE_KEYS)
+goose_main = playing.adapter_main(GOOSE, about=_GOOSE_ABOUT, keys=_GOOSE_KEYS)

@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -344,8 +344,7 @@ _RETRIED = {408, 429, 500, 502, 503, 504, 520, 522, 524, 529}
 
 
 _MOST_TRIES = 5
-# Doubled each time, unless the endpoint names a wait.
-_FIRST_WAIT_S = 0.5
+
 # If the endpoint asks for more, do not wait: the attempt fails and says until when.
 _LONGEST_WAIT_S = 60.0
 
@@ -362,7 +361,9 @@ def post_with_retries(
     """Post until a retry would not help, or the tries or the time are used up."""
     for tries in range(1, _MOST_TRIES + 1):
         reply: HttpReply | None = None
-        wait_s = _FIRST_WAIT_S * 2 ** (tries - 1) * _jitter()
+        # Doubled each time, unless the endpoint names a wait; 0.75 to 1.25 of it, so that agents
+        # that failed together do not retry together.
+        wait_s = 0.5 * 2 ** (tries - 1) * (0.75 + int.from_bytes(os.urandom(2), "big") / 0x1FFFF)
         try:
             reply = client.post(headers, body, deadline)
             # An empty account is a 429 too; waiting does not help there.
@@ -386,22 +387,13 @@ def post_with_retries(
     raise AssertionError("the last try returns or raises")
 
 
-def _jitter() -> float:
-    """Return 0.75 to 1.25, so that agents that failed together do not retry together."""
-    return 0.75 + int.from_bytes(os.urandom(2), "big") / 0x1FFFF
-
-
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
-# Each with the header that says what is left: only a used-up quota means waiting.
-_DURATIONS = {
-    "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
-    "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
-}
-_MOMENTS = {
-    f"anthropic-ratelimit-{quota}-reset": f"anthropic-ratelimit-{quota}-remaining"
+_DURATIONS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens")
+_MOMENTS = [
+    f"anthropic-ratelimit-{quota}-reset"
     for quota in ("requests", "tokens", "input-tokens", "output-tokens")
-}
+]
 
 # Endpoints mean seconds or milliseconds since 1970, or seconds from now.
 _A_YEAR_S = 366 * 86400
@@ -438,9 +430,10 @@ def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | No
     return max(0.0, *told) if told else None
 
 
-def _used_up(quotas: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
-    used = (name for name, left in quotas.items() if headers.get(left, "0").strip() == "0")
-    return [headers[name] for name in used if name in headers]
+def _used_up(resets: Sequence[str], headers: Mapping[str, str]) -> list[str]:
+    # Beside each is a header that says what is left: only a used-up quota means waiting.
+    left = {name: headers.get(name.replace("reset", "remaining"), "0") for name in resets}
+    return [headers[name] for name in resets if name in headers and left[name].strip() == "0"]
 
 
 def _duration(text: str) -> float | None:

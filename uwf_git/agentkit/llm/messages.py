@@ -185,8 +185,7 @@ def refuses_thoughts(message: str) -> bool:
 
 
 def parse_reply(endpoint: Endpoint, document: Mapping[str, Any]) -> ModelReply | None:
-    parse = _parse_openai if endpoint.api == "openai" else _parse_anthropic
-    return parse(document)
+    return _parse_openai(document) if endpoint.api == "openai" else _parse_anthropic(document)
 
 
 def _build_openai(request: ModelRequest) -> dict[str, Any]:

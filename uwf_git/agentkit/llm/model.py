@@ -15,31 +15,10 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.ladder import WantedObject, find_misfit, move_schema
+from uwf_git.agentkit.llm import http_client, messages
 from uwf_git.agentkit.llm.endpoint import Endpoint
-from uwf_git.agentkit.llm.http_client import (
-    HttpClient,
-    HttpReply,
-    NoReply,
-    find_wait_s,
-    post_with_retries,
-    split_url,
-)
-from uwf_git.agentkit.llm.messages import (
-    THOUGHTS,
-    ModelReply,
-    ModelRequest,
-    ModelTool,
-    UserMessage,
-    build_body,
-    build_headers,
-    build_url,
-    derive_strict,
-    parse_reply,
-    read_object,
-    refuses_thoughts,
-    restore,
-    wants_other_limit,
-)
+from uwf_git.agentkit.llm.http_client import HttpClient, HttpReply, NoReply
+from uwf_git.agentkit.llm.messages import ModelReply, ModelRequest, ModelTool, UserMessage
 from uwf_git.agentkit.records import find
 from uwf_git.agentkit.turn import AdapterAnswer, AskFailed, FailureKind, classify_status
 from uwf_git.agents.command_line import on_one_line, show_beginning
@@ -177,7 +156,7 @@ def _tell_auth(endpoint: Endpoint, told: str, status: int) -> str:
 
 
 def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -> AskFailed:
-    wait_s = find_wait_s(reply.headers, now_s=now_s, is_limited=True)
+    wait_s = http_client.find_wait_s(reply.headers, now_s=now_s, is_limited=True)
     reset_at = None if wait_s is None else round((now_s + wait_s) * 1000)
     until = "" if reset_at is None else f"; try again at {render_time(reset_at)}"
     hint = f"or use another model or endpoint: {endpoint.section}.model, {endpoint.section}.url"
@@ -205,18 +184,15 @@ def _no_json(endpoint: Endpoint, reply: HttpReply) -> AskFailed:
 
 def _parse(body: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        # NaN and the infinities, which are no JSON, are no ints either.
+        value = json.loads(body, parse_constant=int)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(name)
-
-
 def _host(endpoint: Endpoint) -> str:
-    return split_url(endpoint.url).netloc
+    return http_client.split_url(endpoint.url).netloc
 
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -242,7 +218,7 @@ class Model:
     ) -> None:
         self.endpoint = endpoint
         self._say, self._sleep = say, sleep
-        self._client = HttpClient(build_url(endpoint), environ)
+        self._client = HttpClient(messages.build_url(endpoint), environ)
         self._limit_name = "max_tokens"
         self._drops_thoughts = False
         self.refused: set[str] = set()
@@ -253,8 +229,8 @@ class Model:
         try:
             reply = self._post(request, deadline)
         except RequestRefused as refusal:
-            other = wants_other_limit(refusal.message, self._limit_name)
-            refuses = refuses_thoughts(refusal.message) and not self._drops_thoughts
+            other = messages.wants_other_limit(refusal.message, self._limit_name)
+            refuses = messages.refuses_thoughts(refusal.message) and not self._drops_thoughts
             if self.endpoint.api != "openai" or not (other or refuses):
                 raise
             self._limit_name = other or self._limit_name
@@ -266,17 +242,17 @@ class Model:
         endpoint = self.endpoint
         # Some gateways refuse the user agent of a Python library.
         own = {"Content-Type": "application/json", "User-Agent": "uwf"}
-        body = build_body(endpoint, request, limit_name=self._limit_name)
+        body = messages.build_body(endpoint, request, limit_name=self._limit_name)
         for message in body["messages"] if self._drops_thoughts else ():
-            for name in THOUGHTS:
+            for name in messages.THOUGHTS:
                 message.pop(name, None)
         text = json.dumps(body, ensure_ascii=False)
         # Half surrogates, which no endpoint accepts, become U+FFFD.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         try:
-            http = post_with_retries(
+            http = http_client.post_with_retries(
                 self._client,
-                own | build_headers(endpoint),
+                own | messages.build_headers(endpoint),
                 text.encode(),
                 deadline=deadline,
                 say=self._say,
@@ -284,7 +260,7 @@ class Model:
             )
         except NoReply as failure:
             raise explain_no_reply(endpoint, failure) from failure
-        reply = parse_reply(endpoint, read_document(endpoint, http, now_s=time.time()))
+        reply = messages.parse_reply(endpoint, read_document(endpoint, http, now_s=time.time()))
         if reply is None:
             raise refuse_shape(endpoint)
         return reply
@@ -352,7 +328,7 @@ def ask_for_object(
 
     Without *check*, return the first reply, with or without an object.
     """
-    strict = derive_strict(wanted.schema)
+    strict = messages.derive_strict(wanted.schema)
     without = model.refused if strict is not None else {*model.refused, "schema"}
     ways = [way for way in _WAYS[model.endpoint.api] if way not in without]
     usage: dict[str, Any] = {}
@@ -367,7 +343,11 @@ def ask_for_object(
             model.refused.add(way)
             continue
         except AskFailed as failure:
-            raise _with_usage(failure, usage) from failure
+            if usage:
+                partial = failure.partial or AdapterAnswer(text="")
+                spent = add_usage(usage, dict(partial.usage))
+                failure.partial = replace(partial, usage=spent)
+            raise
         usage = add_usage(usage, {**reply.usage, "turns": 1})
         got = ObjectReply(_read(reply, wanted.schema), reply, way, usage)
         if got.value is None and way != "plain":
@@ -403,21 +383,13 @@ def _join(*parts: str) -> str:
 
 
 def _read(reply: ModelReply, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    submitted = [call.arguments for call in reply.said.calls if call.name == SUBMIT]
-    given = [each for each in submitted if each is not None]
-    text = reply.said.text
+    submitted = (call.arguments for call in reply.said.calls if call.name == SUBMIT)
+    value = next((each for each in submitted if each is not None), None)
     # What stands after front matter is quoted there.
-    value = given[0] if given else None if text.lstrip().startswith("---") else read_object(text)
-    restored = restore(value, schema)
+    if value is None and not reply.said.text.lstrip().startswith("---"):
+        value = messages.read_object(reply.said.text)
+    restored = messages.restore(value, schema)
     return restored if isinstance(restored, dict) else value
-
-
-def _with_usage(failure: AskFailed, usage: Mapping[str, Any]) -> AskFailed:
-    if usage:
-        partial = failure.partial or AdapterAnswer(text="")
-        spent = add_usage(dict(usage), dict(partial.usage))
-        failure.partial = replace(partial, usage=spent)
-    return failure
 
 
 _SYSTEM = (

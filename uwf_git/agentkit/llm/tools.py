@@ -12,7 +12,6 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -41,8 +40,7 @@ class ToolFailed(Refused):
     code = "tool-failed"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFolder:
+class WorkFolder(NamedTuple):
     """The folder *root*, an absolute path without symbolic links."""
 
     root: str
@@ -205,7 +203,7 @@ class ToolArguments:
 LONGEST_READ = 50_000
 _MOST_LINES = 100_000
 _MOST_ENTRIES = 1_000
-_DEEPEST_LIST = 10
+
 _LARGEST_WRITE = 10 * 1024 * 1024
 _BINARY_LOOK = 8 * 1024
 
@@ -296,7 +294,7 @@ def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 def list_files(folder: WorkFolder, arguments: ToolArguments) -> str:
     path = arguments.text("path", ".")
-    depth = max(1, arguments.whole("depth", 2, most=_DEEPEST_LIST))
+    depth = max(1, arguments.whole("depth", 2, most=10))
     names, is_all = folder.list_below(path, depth=depth, most=_MOST_ENTRIES)
     if not names:
         return "(empty)"
@@ -329,12 +327,10 @@ def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
 
 def _end_with_a_line(parts: list[str], number: int) -> list[str]:
     """Remove a last line that did not fit; the next part begins at line *number*."""
-    if parts[-1].endswith("\n"):
-        whole = parts
-    elif len(parts) > 1:
-        whole = parts[:-1]
-    else:
+    is_cut = not parts[-1].endswith("\n")
+    if is_cut and len(parts) == 1:
         return [*parts, f"\n[… line {number} is longer; first_line={number + 1} skips the rest …]"]
+    whole = parts[:-1] if is_cut else parts
     return [*whole, f"[… the file goes on; first_line={number} gives more …]"]
 
 
@@ -354,8 +350,6 @@ _MOST_S = 1_800
 LONGEST_OUTPUT = 30_000
 _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-# Both outputs in one stream, in order, as on a terminal.
-_TOGETHER = 'exec /bin/sh -c "$1" 2>&1'
 
 SHELL_TOOL = _tool(
     "shell",
@@ -387,7 +381,8 @@ def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings
     timeout_s = min(max(1, arguments.whole("timeout_s", _DEFAULT_S, most=_MOST_S)), around.left_s)
     with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=around.scratch) as outputs:
         request = NestedRequest(
-            argv=("/bin/sh", "-c", _TOGETHER, "sh", command),
+            # Both outputs in one stream, in order, as on a terminal.
+            argv=("/bin/sh", "-c", 'exec /bin/sh -c "$1" 2>&1', "sh", command),
             environment=around.environ,
             workdir=folder.root,
             given=b"",
@@ -421,7 +416,7 @@ def _describe_end(run: NestedRun, timeout_s: float) -> str:
 
 _LONGEST_PART = 30_000
 _LONGEST_META = 500
-_MOST_STEPS = 200
+
 
 THREAD_TOOL = _tool(
     "fetch_thread",
@@ -449,7 +444,7 @@ def fetch_thread(context: AgentContext, arguments: ToolArguments) -> str:
 
 
 def _list_steps(context: AgentContext) -> str:
-    steps = context.steps[-_MOST_STEPS:]
+    steps = context.steps[-200:]
     first = len(context.steps) - len(steps) + 1
     lines = [
         f"{number} {step.role}, {len(step.content):,} characters of text, "
@@ -472,10 +467,9 @@ CHANGING = {"write_file", "patch_file", "shell"}
 """The tools that may change files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Toolbox:
+class Toolbox(NamedTuple):
     tools: tuple[ModelTool, ...]
-    _runs: Mapping[str, Callable[[ToolArguments], str]]
+    runs: Mapping[str, Callable[[ToolArguments], str]]
 
     def run(self, call: ToolCall) -> ToolResult:
         """Run *call*; an error becomes its result."""
@@ -493,9 +487,9 @@ class Toolbox:
         return ToolResult(call.id, problem, is_error=True)
 
     def _run(self, call: ToolCall) -> str:
-        run = self._runs.get(call.name)
+        run = self.runs.get(call.name)
         if run is None:
-            names = ", ".join(self._runs)
+            names = ", ".join(self.runs)
             raise ToolFailed(f"there is no tool {call.name!r:.80}, only {names}")
         if call.arguments is None:
             raise ToolFailed(f"the arguments of {call.name} are no JSON object")

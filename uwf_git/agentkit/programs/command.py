@@ -10,34 +10,18 @@ Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.programs.playing import (
-    LONGEST_ARGUMENT_BYTES,
-    PROVIDER_VARIABLES,
-    clean_argument,
-    write_file,
-)
+from uwf_git.agentkit import turn
+from uwf_git.agentkit.programs import playing
 from uwf_git.agentkit.records import parse_lines
 from uwf_git.agentkit.running import LiveLog
-from uwf_git.agentkit.turn import (
-    AdapterAnswer,
-    AdapterQuestion,
-    AskFailed,
-    FailureKind,
-    classify_status,
-    extend_prompt,
-    record_prompt,
-    trace,
-)
-from uwf_git.agents.command_line import (
-    ProgramMissing,
-    build_search_path,
-    on_one_line,
-    resolve_program,
-)
+from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, FailureKind
+from uwf_git.agents import command_line
+from uwf_git.agents.command_line import ProgramMissing
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
 from uwf_git.model.text import render_time, without_colours
 
@@ -135,7 +119,7 @@ class Report(NamedTuple):
         The failure tells when a rate limit ends, if that is known (``resetAt``, in milliseconds).
         """
         words = self.error or ""
-        said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
+        said = command_line.on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
         kind = classify_words(words, status=self.status)
         hint = login if kind == "auth" else None
         failure = AskFailed(kind, f"{name}: {said}", hint=hint, partial=self.answer)
@@ -149,7 +133,7 @@ def classify_words(words: str, *, status: int | None = None) -> FailureKind:
     """Return the kind of failure that *words* mean; an HTTP status, if there is one, decides."""
     found = re.search(_STATUS, words) if status is None else None
     told = int(found[1]) if found else status
-    kind = "model-error" if told is None else classify_status(told)
+    kind = "model-error" if told is None else turn.classify_status(told)
     if kind != "model-error":
         return kind
     meant = (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE))
@@ -168,11 +152,8 @@ def find_last_words(stderr: bytes) -> tuple[str, bool]:
         lines = lines[:helped]
     found = [match for line in lines if (match := re.match(_ERROR_LINE, line))]
     said = found[-1]["words"] if found else lines[-1] if lines else ""
-    return on_one_line(said)[:_LONGEST_WORDS], bool(found or helped)
+    return command_line.on_one_line(said)[:_LONGEST_WORDS], bool(found or helped)
 
-
-# The kept end of an output without an answer.
-_RAW_BYTES = 256 * 1024
 
 _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 
@@ -244,7 +225,7 @@ class CommandAdapter(NamedTuple):
         """Run the program once."""
         with _own_folder(question.step_dir, self.name) as folder:
             command = self.build(question, folder)
-            extend_prompt(question.step_dir, question.prompt, command.given)
+            turn.extend_prompt(question.step_dir, question.prompt, command.given)
             ended = EndedProgram(self._run(command, question, folder), question, folder)
             return self.judge(ended)
 
@@ -254,7 +235,9 @@ class CommandAdapter(NamedTuple):
         try:
             answer = self.parse(ended)
         except AskFailed as failed:
-            failure, answer = failed, failed.partial or _raw(ended)
+            # The end of an output without an answer is kept.
+            raw = ended.run.stdout[-256 * 1024 :].decode(errors="replace")
+            failure, answer = failed, failed.partial or AdapterAnswer(text=raw)
         answer = self._with_own_usage(ended.question, answer)
         if stopped := _why_stopped(ended):
             failure = AskFailed(stopped[0], f"{self.name} {stopped[1]}")
@@ -288,13 +271,14 @@ class CommandAdapter(NamedTuple):
         raise AskFailed("no-result", f"{self.name} ended well, but said nothing", partial=answer)
 
     def _run(self, command: ProgramCall, question: AdapterQuestion, folder: str) -> NestedRun:
-        path = build_search_path(question.environ.get("PATH", os.defpath))
-        program = self._find(command.argv[0], path, question)
-        more = (*self.environ, *question.settings.get("env", "").split())
-        environment = allowed_environment(question.environ, more=more)
+        environment = build_environment(question, self.environ)
+        configured = question.settings.get("program")
+        names = (configured,) if configured else self.programs or command.argv[:1]
+        install = "" if configured else self.install
+        program = find_program(names, question, environment["PATH"], install)
         request = NestedRequest(
             argv=(program, *command.argv[1:]),
-            environment={**environment, "PATH": path, **command.environ},
+            environment={**environment, **command.environ},
             workdir=question.workdir,
             given=command.given.encode(errors="replace"),
             folder=folder,
@@ -312,19 +296,6 @@ class CommandAdapter(NamedTuple):
         finally:
             log.end()
 
-    def _find(self, first: str, path: str, question: AdapterQuestion) -> str:
-        configured = question.settings.get("program")
-        names = (configured,) if configured else self.programs or (first,)
-        failures: list[ProgramMissing] = []
-        for name in names:
-            try:
-                return resolve_program(name, path=path, workdir=question.workdir)
-            except ProgramMissing as error:
-                failures.append(error)
-        missing = failures[0]
-        hint = missing.hint if configured or not self.install else self.install
-        raise AskFailed("missing", missing.message, hint=hint) from missing
-
     def _with_own_usage(self, question: AdapterQuestion, answer: AdapterAnswer) -> AdapterAnswer:
         """Return *answer*, complete or not, with the usage of this question alone."""
         is_continued = question.session is not None and answer.session in (None, question.session)
@@ -340,6 +311,25 @@ class CommandAdapter(NamedTuple):
                 # The whole conversation's cost would be counted twice.
                 del left[name]
         return replace(answer, usage=left)
+
+
+def build_environment(question: AdapterQuestion, names: Collection[str]) -> dict[str, str]:
+    """Return the variables that a program may see: *names*, and those of the setting ``env``."""
+    more = (*names, *question.settings.get("env", "").split())
+    path = command_line.build_search_path(question.environ.get("PATH", os.defpath))
+    return {**allowed_environment(question.environ, more=more), "PATH": path}
+
+
+def find_program(names: Sequence[str], question: AdapterQuestion, path: str, install: str) -> str:
+    """Return the file of the first of *names* that is on *path*; *install* is how to get it."""
+    failures: list[ProgramMissing] = []
+    for name in names:
+        try:
+            return command_line.resolve_program(name, path=path, workdir=question.workdir)
+        except ProgramMissing as error:
+            failures.append(error)
+    missing = failures[0]
+    raise AskFailed("missing", missing.message, hint=install or missing.hint) from missing
 
 
 class LiveRecords:
@@ -371,16 +361,12 @@ def _own_folder(step_dir: str | None, name: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix=f"uwf-{name}-") as folder:
             yield folder
         return
-    number = 1
-    while True:
+    for number in count(1):
         folder = os.path.join(step_dir, f"{name}-{number}")
-        try:
+        with suppress(FileExistsError):
             os.makedirs(folder)
-        except FileExistsError:
-            number += 1
-        else:
-            yield folder
-            return
+            break
+    yield folder
 
 
 def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
@@ -397,10 +383,6 @@ def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
     return None
 
 
-def _raw(ended: EndedProgram) -> AdapterAnswer:
-    return AdapterAnswer(text=ended.run.stdout[-_RAW_BYTES:].decode(errors="replace"))
-
-
 def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
     """Build the call of a command with *prompt*, by its stdin unless its *words* say otherwise.
 
@@ -410,13 +392,13 @@ def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
     words = tuple(words)
     if not any(_PROMPT in word or _PROMPT_FILE in word for word in words):
         return ProgramCall(words, prompt)
-    file = write_file(folder, "prompt.md", prompt)
-    argument = clean_argument(prompt)
+    file = playing.write_file(folder, "prompt.md", prompt)
+    argument = playing.clean_argument(prompt)
     # The prompt itself may contain {prompt_file}.
     argv = tuple(
         argument.join(w.replace(_PROMPT_FILE, file) for w in word.split(_PROMPT)) for word in words
     )
-    if any(len(os.fsencode(word)) > LONGEST_ARGUMENT_BYTES for word in argv):
+    if any(len(os.fsencode(word)) > playing.LONGEST_ARGUMENT_BYTES for word in argv):
         message = "the prompt is too long for an argument (128 KiB)"
         raise AskFailed("too-long", message, hint="write {prompt_file}, or let it read stdin")
     return ProgramCall(argv)
@@ -459,7 +441,7 @@ def spawn_cli(
         AskFailed: it cannot be started, failed, was stopped or printed nothing; ``kind`` says
             which, and ``partial`` has what it had printed.
     """
-    record_prompt(prompt)
+    turn.record_prompt(prompt)
     name = os.path.basename(argv[0])
     question = AdapterQuestion(
         prompt=prompt,
@@ -472,14 +454,14 @@ def spawn_cli(
         name=name,
         build=lambda question, folder: build_call(argv, question.prompt, folder),
         read=read_output,
-        environ=(*PROVIDER_VARIABLES, *env),
+        environ=(*playing.PROVIDER_VARIABLES, *env),
         resumes=False,
     )
     call = {"type": "tool", "name": name, "input": {"argv": list(argv)}}
     try:
         answer = adapter.ask(question)
     except AskFailed as failure:
-        trace({**call, "output": failure.message, "ok": False})
+        turn.trace({**call, "output": failure.message, "ok": False})
         raise
-    trace({**call, "output": answer.text, "ok": True})
+    turn.trace({**call, "output": answer.text, "ok": True})
     return answer.text

@@ -13,21 +13,10 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from uwf_git.agentkit import turn
 from uwf_git.agentkit.ladder import build_wanted_object
 from uwf_git.agentkit.running import find_result, make_main, run_as_agent
-from uwf_git.agentkit.turn import (
-    KEYS,
-    Adapter,
-    AdapterQuestion,
-    AgentResult,
-    AskFailed,
-    load_context,
-    load_settings,
-    parse_arguments,
-    parse_seconds,
-    parse_words,
-    write_prompt,
-)
+from uwf_git.agentkit.turn import Adapter, AdapterQuestion, AgentResult, AskFailed
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import AgentContext, Step
 from uwf_git.errors import BadUsage
@@ -44,17 +33,14 @@ _SPECIAL = re.compile(r"[^\w./-]")
 
 def list_deciding_files(environ: Mapping[str, str]) -> list[str]:
     git_dir, home = environ.get("UWF_REPO"), environ.get("HOME")
-    found: list[str] = []
-    if git_dir:
-        trust = find_user_file(git_dir, environ, "trust")
-        found.append(git_dir)
-        if trust is not None:
-            # The folder of the trust in all stores.
-            found.append(os.path.dirname(os.path.dirname(trust)))
+    found = [git_dir]
+    if git_dir and (trust := find_user_file(git_dir, environ, "trust")):
+        # The folder of the trust in all stores.
+        found.append(os.path.dirname(os.path.dirname(trust)))
     if home:
         xdg = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         found += [os.path.join(home, ".gitconfig"), os.path.join(xdg, "git")]
-    return [*found, *filter(None, [environ.get("GIT_CONFIG_GLOBAL")])]
+    return [each for each in (*found, environ.get("GIT_CONFIG_GLOBAL")) if each]
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
@@ -118,7 +104,6 @@ def clean_argument(text: str) -> str:
 SERVER = "uwf"
 
 _OF_THE_TURN = ("UWF_REPO", "UWF_THREAD_ID", "UWF_ROLE", "UWF_HEAD", "UWF_STEP_DIR")
-_PASSED = (*_OF_THE_TURN, "PYTHONPATH")
 
 
 def find_mcp_entry(question: AdapterQuestion) -> dict[str, Any] | None:
@@ -127,7 +112,7 @@ def find_mcp_entry(question: AdapterQuestion) -> dict[str, Any] | None:
     is_turn = environ.get("UWF_REPO") and environ.get("UWF_THREAD_ID")
     if not is_turn or question.settings.get("mcp") == "off":
         return None
-    env = {name: environ[name] for name in _PASSED if environ.get(name)}
+    env = {name: environ[name] for name in (*_OF_THE_TURN, "PYTHONPATH") if environ.get(name)}
     return {"command": sys.executable, "args": ["-P", "-m", "uwf_git", "mcp"], "env": env}
 
 
@@ -213,7 +198,7 @@ def adapter_main(
     *word* is the key of its one positional word, if it takes one; *without* are shared settings
     that have no effect here.
     """
-    shared = {key: meaning for key, meaning in KEYS.items() if key not in without}
+    shared = {key: meaning for key, meaning in turn.KEYS.items() if key not in without}
     meanings = {**shared, **(keys or {})}
 
     def stop(_number: int, _frame: object) -> None:
@@ -222,7 +207,7 @@ def adapter_main(
     def run(argv: list[str]) -> int:
         # While a program runs for it, `deferred_signals` notes them instead.
         signal.signal(signal.SIGTERM, stop)
-        words = parse_words(parse_arguments(argv).own, keys=tuple(meanings), word=word)
+        words = turn.parse_words(turn.parse_arguments(argv).own, keys=tuple(meanings), word=word)
         return run_as_agent(lambda: play(adapter, words, environ=os.environ, argv=argv))
 
     return make_main(_build_help(adapter.name, about, meanings, word=word), run)
@@ -235,10 +220,12 @@ def play(
     environ: Mapping[str, str],
     argv: Sequence[str],
 ) -> AgentResult:
-    context = load_context(environ, argv)
-    settings = load_settings(adapter.name, context.current_role.name, environ=environ, words=words)
+    context = turn.load_context(environ, argv)
+    settings = turn.load_settings(
+        adapter.name, context.current_role.name, environ=environ, words=words
+    )
     question = build_question(adapter, context, settings, environ=environ)
-    write_prompt(question.step_dir, question.prompt)
+    turn.write_prompt(question.step_dir, question.prompt)
     return find_result(adapter, context, question, reads_step=True)
 
 
@@ -258,8 +245,8 @@ def build_question(
         step_dir=environ.get("UWF_STEP_DIR") or None,
         settings=settings,
         environ=environ,
-        timeout_s=parse_seconds(settings, "timeout"),
-        silence_s=parse_seconds(settings, "silence"),
+        timeout_s=turn.parse_seconds(settings, "timeout"),
+        silence_s=turn.parse_seconds(settings, "silence"),
     )
 
 

@@ -33,6 +33,10 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 """More than anybody types, and small enough to hold in memory several times."""
 
 _STDIN = "standard input"
+_GIVE_LESS = (
+    "give less: name a large file in the text, and add to a state in parts, with `uwf thread patch "
+    "THREAD --file FILE`"
+)
 _PROMPT_HINT = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input"
 
 _MOST_SECONDS = 1e9
@@ -59,6 +63,9 @@ class Input(NamedTuple):
 
     path: str
     """As it was typed; `-` is standard input."""
+
+    too_large: str = _GIVE_LESS
+    """What to do if it is too large."""
 
     @property
     def name(self) -> str:
@@ -88,8 +95,7 @@ class Input(NamedTuple):
             raise Refused(
                 f"{self.name} is larger than {limit_bytes} bytes",
                 code="input-too-large",
-                hint="give less: name a large file in the text, and add to a state in parts, with "
-                "`uwf thread patch THREAD --file FILE`",
+                hint=self.too_large,
                 path=self.name,
                 limit=limit_bytes,
             )
@@ -120,13 +126,16 @@ class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 
     name = "file"
 
+    def __init__(self, too_large: str = _GIVE_LESS) -> None:
+        self._too_large = too_large
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Input:
         """Take the name; nothing is read yet."""
         if value == "":
             self.fail("it needs a path, or `-`", param, ctx)
-        return Input(value)
+        return Input(value, self._too_large)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

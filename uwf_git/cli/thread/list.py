@@ -91,10 +91,10 @@ _COLUMNS = (
 def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: Any) -> None:
     """List the threads.
 
-    The newest first, by their starts. --after and --before compare the time of the last event
-    (lastUpdateTime), be it a step, a pause or the end. Archived threads are listed with --all, or
-    with a status that only they have (completed, killed). `--status waiting` lists threads that
-    wait for a person, and `--status running` those with a process at work.
+    The newest first, by their starts. --after and --before compare the time of the last event, be
+    it a step, a pause or the end (lastUpdateTime, here in whole seconds). Archived threads are
+    listed with --all, or with a status that only they have (completed, killed). `--status waiting`
+    lists threads that wait for a person, and `--status running` those with a process at work.
 
     A thread that has split into branches is one row, with their number by status. With a status,
     branches are rows too, so that none that waits or has failed is missed.

@@ -134,8 +134,7 @@ def _read(
         where = "the root" if request.to is None else repr(request.to[:60])
         raise Refused(
             f"thread {snapshot.record.thread} has left {where}, or has split there: nodes at its "
-            "end would "
-            "never run",
+            "end would never run",
             code="container-left",
             hint="without --to they run after the root; "
             f"`uwf thread fork {snapshot.record.thread} --at STEP` begins a thread before it"

@@ -211,8 +211,7 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     elif new is not None and (waiting is not None or present.depth):
         stands = f"stands at {present.role}" if waiting is None else f"waits for {waiting.role}"
         raise WrongStatus(snapshot, f"{stands}, and {_NO_CONTAINERS}", _FROM_START)
-    gone = present.find_gone_role(roles)
-    if gone is not None:
+    if (gone := present.find_gone_role(roles)) is not None:
         raise position_gone(thread, gone, change.workflow)
     if waiting is not None:
         name = roles[waiting.role]
@@ -489,8 +488,7 @@ def poke_thread(
 
     def build(snapshot: Snapshot) -> NewCommit:
         thread = snapshot.record.thread
-        driver = find_driver(store, thread)
-        if driver is not None:
+        if (driver := find_driver(store, thread)) is not None:
             raise ThreadBusy(thread, driver)
         new = _build_poke(store, caller, snapshot, hint)
         if retake is not None:

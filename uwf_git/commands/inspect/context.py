@@ -60,8 +60,8 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if waiting is None:
         return None
     until = {} if waiting.until is None else {"until": waiting.until}
-    since = find_wait(store, snapshot).commit.time_s * 1000
-    return {"role": waiting.role, "since": since, **until}
+    wait = find_wait(store, snapshot)
+    return {"role": waiting.role, "since": wait.commit.time_s * 1000, **until}
 
 
 def find_wait(store: Store, snapshot: Snapshot) -> Snapshot:
@@ -76,8 +76,7 @@ def view_question(store: Store, snapshot: Snapshot, present: ThreadState) -> dic
     name = present.waiting.role
     view: dict[str, Any] = {"role": name}
     workflow = get_workflow(snapshot, present.workflow)
-    node = workflow.roles.get(name)
-    if node is not None:
+    if (node := workflow.roles.get(name)) is not None:
         role = get_role(snapshot, node)
         schema = get_output_schema(snapshot, workflow, name)
         view |= {
@@ -272,8 +271,7 @@ def build_context(
     present = present.begin_tries(at)
     asked = get_role(snapshot, workflow.roles[role])
     workdir = find_workdir(store, thread)
-    here = None if is_past else workdir
-    files = read_input_files(snapshot, present, place, asked, workdir=here)
+    files = read_input_files(snapshot, present, place, asked, workdir=None if is_past else workdir)
     views = [_view_input_file(each, is_past=is_past) for each in files]
     return {
         "thread": thread,
@@ -341,8 +339,7 @@ def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | 
         return present.hint or None
     history = walk_history(store, snapshot.commit.oid, through_forks=True)
     states = (each.get_present() for each in history)
-    newest = next(state for state in states if state.hint or state.tried is None)
-    return newest.hint or None
+    return next(state.hint for state in states if state.hint or state.tried is None) or None
 
 
 def _view_start(snapshot: Snapshot) -> dict[str, Any]:

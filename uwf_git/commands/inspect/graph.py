@@ -256,8 +256,7 @@ def _mark(
     may_give_up = any(node.fields.get("onError") == "continue" for node in nodes)
     uses = any(node.kind == "workflow" for node in nodes)
     if may_give_up or uses or plan.list_shared_roles(moves):
-        tip = shown.snapshot.commit.oid
-        steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
+        steps = find_steps_at(store, shown.snapshot.commit.oid, most=_MOST_COMMITS, before=before)
         progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
     if uses and len(steps.commits) <= _MOST_COMMITS:
         # A workflow that is used may have a role of the same name.

@@ -74,13 +74,6 @@ def group_active(statuses: Collection[str]) -> Group:
     return next((group for group in groups if set(IN_GROUP[group]) & set(statuses)), "others")
 
 
-def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return *counts* of statuses in the order in which these are shown; unknown ones last."""
-    ranks = {status: rank for rank, status in enumerate(order_statuses())}
-    order = sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
-    return {status: counts[status] for status in order}
-
-
 def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:
     """Return the status that orders a row; of a thread that has split, its first branch."""
     below = row.get("branches") or {}
@@ -151,8 +144,11 @@ def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
 
 
 def count_rows(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """Count what ``view_branches`` returned as ``count_branches`` does."""
-    return sort_counts(Counter(row["status"] for row in _walk(rows)))
+    """Count what ``view_branches`` returned by status; unknown ones come last."""
+    counts = Counter(row["status"] for row in _walk(rows))
+    ranks = {status: rank for rank, status in enumerate(order_statuses())}
+    order = sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
+    return {status: counts[status] for status in order}
 
 
 def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -228,8 +224,7 @@ def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[s
         return
     for row in [row for row in leaves if row["status"] == "ready"][:_MOST_ASKED]:
         tip = find_tip(store, row["thread"])
-        problem = None if tip is None else find_next_move(tip).problem
-        if problem is not None:
+        if tip is not None and (problem := find_next_move(tip).problem) is not None:
             yield {"label": row["label"], **view_problem(row["thread"], "ready", problem)}
 
 
@@ -352,8 +347,7 @@ def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
 
 def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
     """Yield as `walk_threads`, and without a look at each thread also ended threads of a crash."""
-    names = store.refs.names(ACTIVE)
-    active = (ThreadId(name) for name in reversed(names) if is_thread_id(name))
+    active = (ThreadId(name) for name in store.refs.names(ACTIVE)[::-1] if is_thread_id(name))
     ended = list_threads(store, archived=True) if archived else []
     # Each once: a thread may be archived between the two listings.
     for thread, _again in groupby(merge(active, ended, reverse=True)):

@@ -113,10 +113,8 @@ class Overview:
             elif "ended" in groups:
                 matching = None
                 shown, following = self._add_ended(store, wanted, after, shown)
-            counts = dict.fromkeys(GROUPS, 0)
-            for row in active:
-                counts[row["group"]] += 1
-            counts["ended"] = len(self._tips.ended)
+            grouped = Counter(row["group"] for row in active)
+            counts = {each: grouped[each] for each in GROUPS} | {"ended": len(self._tips.ended)}
             workflows = {row["workflow"] for row in active if row["workflow"]}
         return {
             "rows": shown,
@@ -407,8 +405,7 @@ class ThreadWatch:
         if row is None:
             return None
         self._all[thread] = row
-        work = self.find_work(thread)
-        if work is not None:
+        if (work := self.find_work(thread)) is not None:
             row["atWork"] = work.view()._asdict()
         return row if row != before and self._is_shown(thread, row) else None
 
@@ -428,8 +425,7 @@ class Work:
         self._log: tuple[object, str] = ((), "")
         self._present: ThreadState | None = None
         with suppress(StoreDamaged):
-            head = find_head(store, running.thread)
-            if head is not None:
+            if (head := find_head(store, running.thread)) is not None:
                 self._present = read_snapshot(store, head.commit).get_present()
 
     def view(self) -> AtWork:

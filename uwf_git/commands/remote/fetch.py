@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -106,11 +106,9 @@ def view_refused(refused: Mapping[Arrival, Finding]) -> list[Reconciled]:
 
 def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
     """Return the commit *here* if *there* goes on from it: its history was checked before."""
-    try:
-        is_ahead = here is not None and is_descendant(received.objects, there, here)
-    except StoreDamaged:
-        return None
-    return here if is_ahead else None
+    with suppress(StoreDamaged):
+        return here if here and is_descendant(received.objects, there, here) else None
+    return None
 
 
 # `uwf fetch`: receive, check, take in, move tracking refs, reconcile.
@@ -203,8 +201,7 @@ def divergence_hint(reconciled: Reconciled) -> str:
             f"take theirs with `git update-ref {reconciled.ref} {reconciled.tracked} "
             f"{reconciled.local}` in the store, then put yours again on top"
         )
-    outer = reconciled.joined_by
-    if outer is not None:
+    if (outer := reconciled.joined_by) is not None:
         return divergence_hint(outer) + ", with the branches that it joined"
     return (
         f"both are kept; `uwf thread fork {name} --at {reconciled.local}` makes yours a thread of "
@@ -281,7 +278,6 @@ class _Received:
         self.ignored: list[str] = []
         self.missing: set[ThreadId] = set()
         self.wanted: dict[tuple[str, str], Oid] = {}
-        self._limits = read_fetch_limits(store.config)
 
     def choose(self, refs: dict[str, Oid]) -> FetchRequest:
         """Return the commits to request, and commits here that the remote may know."""
@@ -298,7 +294,7 @@ class _Received:
             elif not any(is_descendant(self.store.objects, each, oid) for each in known):
                 self.wanted[kind, name] = oid
                 haves.update(dict.fromkeys(known))
-        self._limits.check_refs(len(self.wanted))
+        read_fetch_limits(self.store.config).check_refs(len(self.wanted))
         return FetchRequest(list(dict.fromkeys(self.wanted.values())), [*haves, *shared])
 
     def _known(self, kind: str, name: str) -> list[Oid]:
@@ -323,8 +319,7 @@ class _Received:
             except StoreDamaged as error:
                 ref = f"refs/{kind}/{name}"
                 finding = Finding(error.message, "see `git fsck` there", ref, oid)
-                here = self.here.find(kind, name)
-                refused.append(Reconciled("refused", ref, here, oid, finding))
+                refused.append(Reconciled("refused", ref, self.here.find(kind, name), oid, finding))
         self._drop(refused)
         received = self.store._replace(objects=incoming.objects)
         judged = judge_fetched(received, self.here, self.wanted)

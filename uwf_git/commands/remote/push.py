@@ -213,11 +213,8 @@ class _Push:
         left = [*plan.left, *map(_overtaken, raced)]
         there = {change.ref: change.after for unit in taken for change in unit.changes}
         there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
-        moves: dict[str, tuple[Oid | None, Oid | None]] = {}
-        for ref, to in there.items():
-            place = ref.removeprefix("refs/")
-            kind, _slash, name = place.partition("/")
-            moves[place] = (self.seen.find(kind, name), to)
+        places = {ref.removeprefix("refs/"): to for ref, to in there.items()}
+        moves = {ref: (self.seen.find(*ref.split("/", 1)), to) for ref, to in places.items()}
         track(self.store, self.remote, moves)
         pushed = [change for unit in taken for change in unit.changes if change.is_sent]
         damaged, warnings = sorted(self.damaged.items()), tuple(self._warnings)
@@ -306,8 +303,7 @@ class _Push:
             if known is None or unit.tip is None or not unit.name.startswith((ACTIVE, ARCHIVE)):
                 continue
             ends = list_new_joins(self.store, unit.tip, known)
-            false = find_false_join(self.store, ends, there)
-            if false is not None:
+            if (false := find_false_join(self.store, ends, there)) is not None:
                 self._apart.append(_refuse_join(unit, false, ends[false]))
             else:
                 into |= {ARCHIVE + branch: unit.name for branch in ends}
@@ -438,8 +434,7 @@ def push_locally(
     umask = partial(shared_umask, there.config)
     with umask(), ExitStack() as until_moved, receive_objects(there) as incoming:
         copy_objects(objects, parcel.objects, incoming)
-        refusals = check_received(there._replace(objects=incoming.objects), updates)
-        if refusals:
+        if refusals := check_received(there._replace(objects=incoming.objects), updates):
             output = "\n".join(f"{each.name}: {each.message}" for each in refusals)
             blamed = {each.name: _DECLINED for each in refusals}
             statuses: dict[str, str | None] = {

@@ -9,7 +9,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import list_mirrors, refuse_mirror
-from uwf_git.store.objects.commit import BadMessage, is_descendant, read_commit
+from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore, has_object
 from uwf_git.store.remotes.incoming import PushReport
 from uwf_git.store.remotes.remotes import (
@@ -26,7 +26,7 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import parse_thread_message, read_snapshot, walk_history
+from uwf_git.store.threads.history import read_at, read_snapshot, walk_history
 from uwf_git.store.threads.naming import resolve_thread
 
 # `uwf remote list|add|remove|repair`: the repositories that this store shares with.
@@ -77,8 +77,7 @@ def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
     for each in names:
         repair_remote(store, each)
     left = list_mirrors(open_store(store.path, environ=caller.environ).config)
-    unchanged = [each for each in names if each in left]
-    if unchanged:
+    if unchanged := [each for each in names if each in left]:
         raise Refused(
             f"remote {name_some(unchanged)} is a mirror by settings outside of this repository",
             code="mirror-elsewhere",
@@ -262,12 +261,10 @@ def _is_known_there(objects: ObjectStore, left: NotPushed, seen: SharedRefs) -> 
 
 def _is_new_branch(objects: ObjectStore, tip: Oid) -> bool:
     """Check whether *tip* is the first commit of a branch: whoever has the branch has that too."""
-    try:
-        commit = read_commit(objects, tip)
-        record = parse_thread_message(commit.message)
-    except (StoreDamaged, BadMessage):
-        return False
-    return record.event == "start" and bool(commit.parents)
+    with suppress(StoreDamaged):
+        first = read_at(objects, tip)
+        return first.record.event == "start" and bool(first.commit.parents)
+    return False
 
 
 def _decide(
@@ -363,8 +360,7 @@ def find_first_push(
         return None
     here = read_shared(store)
     if threads:
-        ids = [resolve_thread(store, text) for text in threads]
-        here = here.only(with_branches(store, ids))
+        here = here.only(with_branches(store, [resolve_thread(store, text) for text in threads]))
     if not any(here.rows()):
         return None
     url = remote_url(store, remote, for_push=True)
@@ -470,15 +466,14 @@ class _Batches:
         if self._left <= 0 or not suspects or len(units) <= 1:
             return results
         if len(suspects) < len(units):
-            again = self.send(suspects, atomic=atomic)
+            parts: list[Sequence[PushUnit]] = [suspects]
         else:
             # The remote does not say which unit it refused: push each half alone.
             middle = len(units) // 2
-            halves = (units[:middle], units[middle:])
-            again = []
-            for half in halves:
-                if self._left > 0:
-                    again += self.send(half, atomic=atomic)
+            parts = [units[:middle], units[middle:]]
+        again = [
+            each for part in parts if self._left > 0 for each in self.send(part, atomic=atomic)
+        ]
         later = {each.unit.name: each for each in again}
         return [later.get(each.unit.name, each) for each in results]
 

@@ -134,8 +134,7 @@ def judge_together(
     waiting = [items[start : start + _MOST_AT_ONCE] for start in reversed(starts)]
     while waiting:
         part = waiting.pop()
-        is_read = failed < MOST_FAILED
-        finding = first_finding(store, partial(check, part)) if is_read else _NOT_READ
+        finding = first_finding(store, partial(check, part)) if failed < MOST_FAILED else _NOT_READ
         failed += finding is not None
         if finding is None:
             for each in part:
@@ -229,8 +228,7 @@ def take_over_steering(
         arrival = Arrival(thread, here, there, archived=False)
         if arrival not in passed and _find_first(store, arrival):
             return None
-        bases = {read_snapshot(store, each).turn_start for each in (here, there)}
-        if len(bases) == 1:
+        if read_snapshot(store, here).turn_start == read_snapshot(store, there).turn_start:
             advance_head(store, Head(thread, here, archived=False), there)
             return Reconciled("moved", arrival.ref, here, there)
     return None

@@ -7,7 +7,7 @@ from typing import Any
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import find_ends, find_owner
 from uwf_git.commands.split import Ending, ReadSplit, find_split, plan_ending, read_split
-from uwf_git.commands.turn.next_move import NextMove, advise, decide_next, find_steered
+from uwf_git.commands.turn.next_move import NextMove, advise, find_next_move, find_steered
 from uwf_git.commands.turn.turn import (
     choose_workdir,
     existing_directory,
@@ -86,8 +86,7 @@ def _account(store: Store, snapshot: Snapshot) -> str:
     status: Status = snapshot.record.status
     present = snapshot.get_present()
     waiting = present.waiting
-    steered = find_steered(store, snapshot)
-    if steered is not None:
+    if (steered := find_steered(store, snapshot)) is not None:
         reason = f": {first_line(steered.reason)}" if steered.reason else ""
         return f"is {status}, by {steered.by}{reason}"
     if status == "failed":
@@ -237,8 +236,7 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
 
 def check_result(store: Store, snapshot: Snapshot) -> None:
     trunk = read_trunk(store, snapshot)
-    unfit = None if trunk is None else find_unfit(trunk, snapshot, _read_result(snapshot))
-    if unfit is not None:
+    if trunk and (unfit := find_unfit(trunk, snapshot, _read_result(snapshot))) is not None:
         raise unfit
 
 
@@ -253,14 +251,9 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
     branch = find_tip(store, split.children[0].thread)
-    if branch is None or branch.record.status != "ready":
+    if branch is None or branch.record.status != "ready" or find_next_move(branch).role != END:
         return None
-    present = branch.get_present()
-    try:
-        turn = decide_next(branch, present, get_workflow(branch, present.workflow))
-    except UwfError:
-        return None
-    return find_unfit(tip, branch, _read_result(branch)) if turn.role == END else None
+    return find_unfit(tip, branch, _read_result(branch))
 
 
 # Whether the branches of a thread can be joined, and what they came to.
@@ -268,8 +261,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     ending = plan_ending(tip, tips)
-    unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
-    if unfit is not None:
+    if tips and (unfit := find_unfit(tip, tips[0], ending.meta)) is not None:
         raise unfit
     return ending
 

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import (
@@ -52,8 +53,6 @@ from uwf_git.surroundings import find_above
 # A test compares the table with the adapters. Programs are only asked for their version.
 
 _VERSION = re.compile(rb"\d+(?:\.\d+)+[\w.+-]*")
-_VERSION_TIMEOUT_S = 10.0
-_VERSION_BYTES = 8192
 
 
 class KnownAgent(NamedTuple):
@@ -139,9 +138,7 @@ def name_agent(text: str) -> str:
     front = f"uwf-{split_command(text)[0]}"
     if text.strip() == PERSON:
         return PERSON
-    if any(agent.command == front for agent in KNOWN):
-        return f"uwf-{text.lstrip()}"
-    return text
+    return f"uwf-{text.lstrip()}" if any(agent.command == front for agent in KNOWN) else text
 
 
 def tell_adapter(command: str) -> str | None:
@@ -156,17 +153,15 @@ def tell_adapter(command: str) -> str | None:
 def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
     path = build_search_path(environ.get("PATH", os.defpath))
     for name in agent.programs:
-        try:
+        with suppress(ProgramMissing):
             return resolve_program(name, path=path, workdir=os.sep)
-        except ProgramMissing:
-            continue
     return None
 
 
 def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
-    request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
+    request = ToolRequest((path, "--version"), environ, timeout_s=10.0, max_output_bytes=8192)
     try:
         ran = run_tool(request, on_output=lambda _: None)
     except (OSError, ValueError):
@@ -408,8 +403,7 @@ def _unite_played(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Workf
             if role in roles or parse_role(read(name)).workflow is not None:
                 continue
             roles[role] = name
-            own = each.agent_overrides.get(role, default)
-            if own is not None:
+            if (own := each.agent_overrides.get(role, default)) is not None:
                 overrides[role] = own
     return workflow._replace(roles=roles, agent_overrides=overrides)
 
@@ -464,8 +458,7 @@ def find_missing_programs(
     """Return the programs of *agents*, and of adapters unless *config* says, that are not found."""
     missing: dict[str, MissingProgram] = {}
     for role, agent in agents.items():
-        error = _find_problem(role, agent, environ, workdir, config)
-        if error is not None:
+        if (error := _find_problem(role, agent, environ, workdir, config)) is not None:
             before = missing[error.message].roles if error.message in missing else ()
             missing[error.message] = MissingProgram((*before, role), error)
     return list(missing.values())
@@ -646,9 +639,8 @@ def _find_bound(
     if default is None:
         return None, True
     node = build_agent({"command": default}, timestamp=snapshot.commit.time_s * 1000)
-    if choice.default or not is_set_by_store(store, CONFIG_NAME):
-        return node, True
-    return node, _may_run_in(choice, store, node.payload, workflow=workflow)
+    is_own = bool(choice.default) or not is_set_by_store(store, CONFIG_NAME)
+    return node, is_own or _may_run_in(choice, store, node.payload, workflow=workflow)
 
 
 def _may_run_in(choice: Choice, store: Store, agent: dict[str, Any], *, workflow: str) -> bool:

@@ -107,12 +107,6 @@ class FlowPlace(NamedTuple):
         is_accepted = self.evaluate(lambda words: words.accepts(self.node, meta, *self._here))
         return "accepted" if is_accepted else "rejected"
 
-    def takes_anything(self, snapshot: Snapshot) -> bool:
-        """Return whether the role of this agent asks for nothing, as without a description."""
-        workflow = get_workflow(snapshot, snapshot.record.workflow)
-        role = get_role(snapshot, workflow.roles[self.role])
-        return snapshot.get_node(role.output_schema).payload is True
-
     @property
     def retries(self) -> int | None:
         """How often a failed try is repeated here; None: the agent's settings decide."""
@@ -300,11 +294,10 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     if given is None:
         return Asked(prompt=prompt)
     value = evaluate_within_limits(snapshot, flow, lambda: words.fill(given, passes, at))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Asked(prompt=text)
     used = get_workflow(snapshot, container.used)
-    text = json.dumps(value, ensure_ascii=False)
     return Asked(prompt=text, state={**(used.initial_state or {}), **value})
 
 
@@ -315,11 +308,6 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
 RETRIES = "uwf.retries"
 CLAIM = "uwf.claim"
 """Each run of a thread claims it at its hub, as `--claim` does."""
-
-BACKOFF = "uwf.backoff"
-
-DEFAULT_RETRIES = 0
-DEFAULT_BACKOFF_S = 1.0
 
 _LONGEST_WAIT_S = 3600.0
 _MOST_DIGITS = 9
@@ -346,8 +334,8 @@ def read_retry(
     retries = agent.get("retries") if retries is None else retries
     backoff = agent.get("backoff")
     return RetryRules(
-        int(_read(config, RETRIES, DEFAULT_RETRIES)) if retries is None else retries,
-        _read(config, BACKOFF, DEFAULT_BACKOFF_S) if backoff is None else backoff,
+        int(_read(config, RETRIES, 0)) if retries is None else retries,
+        _read(config, "uwf.backoff", 1.0) if backoff is None else backoff,
     )
 
 
@@ -447,8 +435,7 @@ def check_asked(asked: Mapping[str, Any]) -> None:
     """Check names and values of limits; None removes one."""
     for name, value in asked.items():
         takes_away = value is None and name in LIMITS
-        problem = None if takes_away else find_limit_problem(name, value)
-        if problem is not None:
+        if not takes_away and (problem := find_limit_problem(name, value)) is not None:
             raise Refused(
                 f"{name[:60]} {problem}",
                 code="bad-limit",
@@ -459,8 +446,7 @@ def check_asked(asked: Mapping[str, Any]) -> None:
 
 def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits of a new thread: as *asked*, else as its workflow's *config* says."""
-    given = {name: config[name] for name in LIMITS if name in config}
-    merged = {**given, **asked}
+    merged = {**{name: config[name] for name in LIMITS if name in config}, **asked}
     check_asked(merged)
     # In a fixed order, so that equal threads begin with equal nodes.
     return {name: merged[name] for name in LIMITS if merged.get(name) is not None}
@@ -468,8 +454,7 @@ def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
 
 def check_limits(thread: ThreadId, present: ThreadState) -> None:
     """Raise ``LimitReached`` if the thread may take no further step."""
-    spent = find_spent(present)
-    if spent is not None:
+    if (spent := find_spent(present)) is not None:
         raise LimitReached(thread, spent)
 
 

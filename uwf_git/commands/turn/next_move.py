@@ -118,8 +118,7 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
     if move.node is None:
         return NextTurn(END)
     # A join may have made it: no agent is paid for a result that cannot be stored.
-    problem = find_state_problem(present.state)
-    if problem is not None:
+    if (problem := find_state_problem(present.state)) is not None:
         thread = snapshot.record.thread
         patch = json.dumps(dict.fromkeys(list_largest(present.state) or ["KEY"]))
         raise Refused(
@@ -148,22 +147,17 @@ def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: N
 
 def _ask_conditions(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
     # JSONata costs 40 ms of start-up and a fork 6 ms: only for what is not plain.
-    holds = expression.evaluate_condition
+    holds, chain, known = expression.evaluate_condition, StepChain(snapshot), list[StepSummary]()
     position = _position(snapshot, present, head)
+    context = build_context(position, lambda: _build_history(present.depth - 1, known))
 
-    def ask(known: list[StepSummary]) -> str:
-        context = build_context(position, lambda: _build_history(present.depth - 1, known))
-        answer = run_in_fork(
-            lambda: next_role(graph, present.role, lambda text: holds(text, context)),
-            what=f"the decision after {present.role}",
-        )
-        return str(answer)
+    def decide() -> str:
+        return next_role(graph, present.role, lambda text: holds(text, context))
 
     # Read outside the fork: its limits are for the condition, not for a long history.
-    chain, known = StepChain(snapshot), list[StepSummary]()
     while True:
         try:
-            return ask(known)
+            return str(run_in_fork(decide, what=f"the decision after {present.role}"))
         except UwfError as error:
             if error.code != _HISTORY_NEEDED:
                 raise
@@ -271,20 +265,11 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
 
 
 def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
-    status = snapshot.record.status
-    if status == "killed":
-        return _read_steered(snapshot)
-    if status != "paused":
-        return None
+    event = {"killed": "kill", "paused": "pause"}.get(snapshot.record.status)
     # A step that was under way, or a patch, may follow the pause.
-    for each in walk_history(store, snapshot.commit.oid):
-        if each.record.event == "pause":
-            return _read_steered(each)
-    return None
-
-
-def _read_steered(snapshot: Snapshot) -> Steered:
-    return Steered(snapshot.commit.author.decode(errors="replace"), snapshot.body)
+    history = () if event is None else walk_history(store, snapshot.commit.oid)
+    at = next((each for each in history if each.record.event == event), None)
+    return None if at is None else Steered(at.commit.author.decode(errors="replace"), at.body)
 
 
 def advise(
@@ -298,16 +283,17 @@ def advise(
             "killed": f"`uwf thread fork {thread}` continues it in a new thread",
         }
         return Advice(told[status], is_usual=True)
-    held = _find_held(store, snapshot)
-    if held is not None:
+    try:
+        if snapshot.record.parent_thread is not None:
+            check_ancestors(store, snapshot)
+    except BranchHeld as held:
         return _tell_problem(held)
     present = snapshot.get_present()
     if status == "paused":
         return Advice(_after_pause(store, snapshot, move))
     if status == "split":
         return _when_split(store, snapshot)
-    limit = _find_limit(store, snapshot) if move.has_turn(status) else None
-    if limit is not None:
+    if move.has_turn(status) and (limit := _find_limit(store, snapshot)) is not None:
         return _tell_problem(limit)
     if status == "failed":
         return Advice(
@@ -317,17 +303,6 @@ def advise(
     if status == "waiting" and present.waiting is not None:
         return Advice(_wait(thread, present.waiting))
     return _when_ready(store, snapshot, move, default or store.config.get(CONFIG_NAME))
-
-
-def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
-    """Return why the threads around a branch do not let it go on; None if they do."""
-    if snapshot.record.parent_thread is None:
-        return None
-    try:
-        check_ancestors(store, snapshot)
-    except BranchHeld as held:
-        return held
-    return None
 
 
 def _when_split(store: Store, snapshot: Snapshot) -> Advice:
@@ -351,8 +326,7 @@ def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     problem = _find_problem(store, [snapshot, *trunks], is_at_end=not (leaves or has_new))
     if problem is not None:
         return _tell_problem(problem)
-    failed = sum(branch.record.status == "failed" for branch in below)
-    if failed:
+    if failed := sum(branch.record.status == "failed" for branch in below):
         told = "a branch has failed" if failed == 1 else f"{failed} branches have failed"
         return Advice(
             f"{told}: `uwf thread retry {thread}` lets a run go on, then `uwf thread run {thread}`"
@@ -371,9 +345,7 @@ def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -
     """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
     problems = (find_join_problem(store, each) for each in split)
     problem = next((each for each in problems if each is not None), None)
-    if problem is not None or is_at_end:
-        return problem
-    return _find_limit(store, split[0])
+    return problem if problem is not None or is_at_end else _find_limit(store, split[0])
 
 
 def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
@@ -432,10 +404,8 @@ def _after_pause(store: Store, snapshot: Snapshot, move: NextMove) -> str:
         split = _when_split(store, snapshot)
         if not split.is_usual:
             return f"{resume}; {split.text}"
-    else:
-        limit = _find_limit(store, snapshot) if move.has_turn(before) else None
-        if limit is not None:
-            return f"{resume}; {_tell_problem(limit).text}"
+    elif move.has_turn(before) and (limit := _find_limit(store, snapshot)) is not None:
+        return f"{resume}; {_tell_problem(limit).text}"
     then = {
         "failed": f"`uwf thread retry {thread}`",
         "waiting": f"`uwf thread answer {thread}`",
@@ -454,7 +424,9 @@ def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str |
         return _go_on(store, snapshot, "no role is left", _ENDS)
     if move.splits:
         return _go_on(store, snapshot, f"{role} comes next, in branches", "begins them")
-    command = _find_command(snapshot, role) or default
+    binding = snapshot.get_present().binding
+    agent = get_typed(snapshot, binding[role], AGENT_CONFIG).payload if role in binding else {}
+    command = agent.get("command") or default
     if not command:
         return Advice(
             f"no agent is bound to {role}: "
@@ -474,10 +446,3 @@ def _go_on(store: Store, snapshot: Snapshot, told: str, then: str) -> Advice:
         outermost = root.record.thread
         run = f"`uwf thread run {outermost}` drives this branch and all others of its thread, "
     return Advice(f"{told}: {run}`uwf thread step {thread}` {then}", is_usual=True)
-
-
-def _find_command(snapshot: Snapshot, role: str) -> str | None:
-    present = snapshot.get_present()
-    if role not in present.binding:
-        return None
-    return str(get_typed(snapshot, present.binding[role], AGENT_CONFIG).payload["command"])

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import REPLY_FIELDS, AgentReply
@@ -86,7 +87,9 @@ class Turn(NamedTuple):
     @property
     def is_free(self) -> bool:
         """Whether the agent may print any text: it plays a role of a flow that asks for nothing."""
-        return self.place is not None and self.place.takes_anything(self.snapshot)
+        if self.place is None:
+            return False
+        return get_schema(self.snapshot, self.asked.output_schema) is True
 
     @property
     def timeout_s(self) -> float | None:
@@ -255,8 +258,7 @@ def find_output_path(
 ) -> str | None:
     if role.output_file is None:
         return None
-    [path] = fill_paths(snapshot, present, place, (role.output_file,), of=role)
-    return path
+    return fill_paths(snapshot, present, place, (role.output_file,), of=role)[0]
 
 
 def fill_paths(
@@ -275,8 +277,7 @@ def fill_paths(
             raise BadFileBelow(template, f"has no value: {error.message}") from error
         if not isinstance(path, str):
             raise BadFileBelow(template, f"is {path!r:.60}, and no path")
-        problem = check_path_below(path)
-        if problem is not None:
+        if (problem := check_path_below(path)) is not None:
             raise BadFileBelow(path, problem)
         paths.append(path)
     return paths
@@ -393,14 +394,12 @@ def find_role_problem(tip: Snapshot, meta: Any) -> str | None:
     split = tip.get_present().split
     if split is None:
         return None
-    try:
+    # The join will tell.
+    with suppress(SplitRefused):
         container = find_container(tip, split.at)
-    except SplitRefused:
-        # The join will tell.
-        return None
-    if container.flow is not None:
-        return None
-    return find_problem(get_output_schema(tip, container.workflow, container.at), meta)
+        if container.flow is None:
+            return find_problem(get_output_schema(tip, container.workflow, container.at), meta)
+    return None
 
 
 def check_reply(turn: Turn, played: Played) -> Played:
@@ -428,14 +427,12 @@ def find_flow_problem(turn: Turn, reply: AgentReply) -> dict[str, str] | None:
         return None
     step = {"meta": reply.meta, "state": reply.state}
     state = turn.place.fold(turn.present.state, step, reply.content)
-    problem = flow_state.find_state_problem(state)
-    if problem is not None:
+    if (problem := flow_state.find_state_problem(state)) is not None:
         return {"kind": "state", "message": problem}
     try:
         turn.place.judge(reply.meta)
     except UwfError as error:
-        message = f"its verdict cannot be told: {error.message}"
-        return {"kind": "verdict", "message": message}
+        return {"kind": "verdict", "message": f"its verdict cannot be told: {error.message}"}
     return None
 
 
@@ -457,8 +454,7 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
         others = canonical(dict(fields))
     except NotCanonical as error:
         return error.message
-    unfit = find_unfit(fields.get("usage") or {})
-    if unfit is not None:
+    if (unfit := find_unfit(fields.get("usage") or {})) is not None:
         return f"usage: {unfit}"
     content = others.pop("content", "")
     # Bytes that are no UTF-8 take three each, and 9e15 takes sixteen.
@@ -473,8 +469,7 @@ def find_problem(schema: Any, meta: Any) -> str | None:
     check_value = schema_check.check_value
 
     def check() -> list[str]:
-        problems = check_value(schema, meta)
-        return [f"{_place(each.path)}: {each.message}" for each in problems]
+        return [f"{_place(each.path)}: {each.message}" for each in check_value(schema, meta)]
 
     try:
         told: list[str] = run_in_fork(check, what="the check of meta")
@@ -491,14 +486,12 @@ def list_field_problems(schema: Any, meta: Any) -> list[dict[str, str]]:
     point_out = schema_check.point_out
 
     def check() -> list[dict[str, str]]:
-        found = point_out(schema, meta)
-        return [{"pointer": each.path, "message": each.message} for each in found]
+        return [{"pointer": each.path, "message": each.message} for each in point_out(schema, meta)]
 
     try:
-        told: list[dict[str, str]] = run_in_fork(check, what="the check of meta")
+        return list(run_in_fork(check, what="the check of meta"))
     except UwfError as error:
         return [{"pointer": "", "message": error.message}]
-    return told
 
 
 def _place(path: str) -> str:

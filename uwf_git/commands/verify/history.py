@@ -124,7 +124,7 @@ def note_changed_settings(store: Store) -> tuple[Finding, ...]:
     see = f"see what it is: `git -C {shlex.quote(store.path)} config --get-all"
     return tuple(
         Finding(
-            f"the store's setting {name} was changed since an agent was started, not by uwf",
+            f"the store's setting {name} was changed since an agent was started, not by your uwf",
             f"{see} {shlex.quote(name)}`; it is known from now on",
         )
         for name in accept_config(store)

@@ -120,12 +120,10 @@ def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Ite
     troubles = list_wrong(told, right)
     if made.now != now and made.now != _WHOLE.sub(rb"\1", now):
         troubles += _compare_now(now, made.standing.state)
-    problem = find_author_problem(commit, made.author)
-    if problem is not None:
+    if (problem := find_author_problem(commit, made.author)) is not None:
         troubles.append(problem)
-    node = made.standing.record.cause
     for each in troubles:
-        yield site.finding(each, hint=HAND_MADE, node=node)
+        yield site.finding(each, hint=HAND_MADE, node=made.standing.record.cause)
 
 
 def list_wrong(message: bytes, expected: bytes) -> list[str]:
@@ -326,8 +324,7 @@ class Making(NamedTuple):
         if node is not None and RULES[event].may_change_files:
             usage = node.payload.get("usage") or {}
             nulls = [f"{name} is null" for name, value in usage.items() if value is None]
-            unfit = find_unfit(usage) or next(iter(nulls), None)
-            if unfit is not None:
+            if (unfit := find_unfit(usage) or next(iter(nulls), None)) is not None:
                 yield f"in the usage of {node.hash} {unfit}"
             number = before.state.begin_tries(self.record.at).attempts + 1
             if event == "attempt" and node.payload["attempt"] != number:
@@ -347,8 +344,7 @@ class Making(NamedTuple):
         if event == "end":
             problem = way.find_move_problem(None)
         else:
-            role = self._get_role(before.state.workflow, turn.role)
-            problem = way.find_turn_problem(turn, role)
+            problem = way.find_turn_problem(turn, self._get_role(before.state.workflow, turn.role))
         if problem is not None:
             raise CannotBe(problem, node=self.record.cause)
 
@@ -376,14 +372,12 @@ class Making(NamedTuple):
     def _check_amend(self, before: Standing, cause: Cause, signal: Node) -> Cause:
         """Return the *cause* with the name of the workflow that is in force afterwards."""
         try:
-            made = Snapshot(self.trees.recent, self.view, self.record)
-            is_branch = made.get_trunk() is not None
+            is_branch = Snapshot(self.trees.recent, self.view, self.record).get_trunk() is not None
         except StoreDamaged:
             is_branch = False  # told for start.json
         after = apply_event(before, "amend", cause)
         old, new = (self.read_rules(each.state.workflow)[0] for each in (before, after))
-        wrong = list(check_amend((before, after), (old, new), signal, is_branch=is_branch))
-        if wrong:
+        if wrong := list(check_amend((before, after), (old, new), signal, is_branch=is_branch)):
             raise CannotBe(*wrong, node=signal.hash)
         return cause._replace(workflow_name=str(new.payload["name"]))
 
@@ -400,8 +394,7 @@ class Making(NamedTuple):
         node, state, step = flow.nodes[at.place], before.state, cause.payload
         is_verdict = is_verdict_due(node, state.tried, str(at))
         result = fold_turn(node, state.state, step, cause.text, is_verdict=is_verdict)
-        problem = find_state_problem(result)
-        if problem is not None:
+        if (problem := find_state_problem(result)) is not None:
             raise CannotBe(f"the result cannot be applied: {problem}", node=record.cause)
         cause = cause._replace(state=result)
         if node.verifier is None:
@@ -572,8 +565,7 @@ class Way:
         node = None if self.flow is None else self.flow.nodes.get(at.place)
         if node is None or node.kind != "agent":
             return "which is no place of an agent"
-        is_verdict = is_verdict_due(node, before.tried, record.at)
-        role = node.verifier if is_verdict else node.agent
+        role = node.verifier if is_verdict_due(node, before.tried, record.at) else node.agent
         if role != record.role:
             return f"which is the place of {role}"
         if before.waiting is not None and before.waiting.at == record.at:
@@ -590,8 +582,7 @@ def check_amend(
     if is_branch and limits:
         yield f"amend gives limits to a branch: {', '.join(limits)}"
     for name, value in limits.items():
-        problem = None if value is None else find_limit_problem(name, value)
-        if problem is not None:
+        if value is not None and (problem := find_limit_problem(name, value)) is not None:
             yield f"the limit {name} {problem}"
     workflow = after.state.workflow
     if workflow == before.state.workflow:

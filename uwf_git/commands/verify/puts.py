@@ -79,8 +79,7 @@ def check_put_ref(
     trees: TreeChecks, ref: str, tip: Oid, *, known: Oid | None = None
 ) -> Iterator[Finding]:
     """Check one ref within a larger run; some findings come only when *trees* finishes."""
-    checks = _Puts(trees, ref) if ref == NODES_REF else _Versions(trees, ref)
-    yield from checks.check(tip, known)
+    yield from (_Puts if ref == NODES_REF else _Versions)(trees, ref).check(tip, known)
 
 
 class _Puts:
@@ -107,8 +106,7 @@ class _Puts:
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
         """Check the commits from *tip* back to *known*, exclusive."""
         trees, ref = self._trees, self._ref
-        old = find_old_format(trees.objects, ref, tip)
-        if old is not None:
+        if (old := find_old_format(trees.objects, ref, tip)) is not None:
             yield old
             return
         history = walk_back(trees.objects, tip, set() if known is None else {known})
@@ -154,8 +152,7 @@ class _Puts:
         if event not in self.events:
             yield site.finding(f"Uwf-Event is {event}, and must be {' or '.join(self.events)}")
             return
-        right = self.make_message(put) if can_tell else None
-        if right is not None:
+        if can_tell and (right := self.make_message(put)) is not None:
             yield from (site.finding(each, hint=_BY_HAND) for each in list_wrong(message, right))
 
 
@@ -167,18 +164,16 @@ def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator
         yield site.finding(f"the commit has {len(view.parents)} parents, and may have one")
     if view.time_s < time_s:
         yield site.finding(f"its date, {view.time_s}, is before that of its parent, {time_s}")
-    problem = find_author_problem(commit)
-    if problem is not None:
+    if (problem := find_author_problem(commit)) is not None:
         yield site.finding(problem, hint=_BY_HAND)
 
 
 def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
-    try:
+    with suppress(StoreDamaged):
         tree = read_commit(trees.objects, oid).tree
         entry = trees.folders.get(bytes.fromhex(tree.decode())).get(NODES.encode())
-    except StoreDamaged:
-        return None
-    return None if entry is None else entry[1]
+        return None if entry is None else entry[1]
+    return None
 
 
 class _Versions(_Puts):
@@ -196,8 +191,7 @@ class _Versions(_Puts):
         self._passed: set[bytes] = set()
 
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
-        problem = check_workflow_name(self._name)
-        if problem is not None:
+        if (problem := check_workflow_name(self._name)) is not None:
             message = f"{self._ref} cannot name a workflow: {problem}"
             hint = "put it under another name, then remove this one: `git update-ref -d REF`"
             yield Finding(message, hint, self._ref, tip)
@@ -292,8 +286,7 @@ def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
     if not put.others and b"!include" not in source:
         return
     files: dict[str, bytes] = {}
-    problem = _list_files(trees, put.others, files)
-    if problem is not None:
+    if (problem := _list_files(trees, put.others, files)) is not None:
         yield put.site.finding(problem, hint=_INCLUDED)
     else:
         yield from _check_includes(trees, put, source, files)
@@ -350,7 +343,6 @@ def _list_files(
         trees.folders.forget(raw)
         if not inner:
             return f"the commit has {name}, an empty folder"
-        problem = _list_files(trees, inner, files, f"{name}/", depth + 1)
-        if problem is not None:
+        if (problem := _list_files(trees, inner, files, f"{name}/", depth + 1)) is not None:
             return problem
     return None

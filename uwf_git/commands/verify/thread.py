@@ -5,6 +5,7 @@ from the one before. Nothing is written; damage is a finding.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple, TypeVar
 
 from uwf_git.commands.split import SplitRefused, find_container, find_split, is_derived
@@ -39,7 +40,7 @@ from uwf_git.model.thread import ENDED, NotAPresent, ThreadState, TransitionReco
 from uwf_git.model.workflow import NotAWorkflow
 from uwf_git.store.lookup import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.objects.commit import BadMessage, CommitView, is_descendant
-from uwf_git.store.objects.objects import ObjectStore, get_blob
+from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -82,9 +83,6 @@ class Point(NamedTuple):
     def view(self) -> CommitView:
         return self.commit.view
 
-    def snapshot(self, objects: ObjectStore) -> Snapshot | None:
-        return None if self.record is None else Snapshot(objects, self.view, self.record)
-
     @property
     def standing(self) -> Standing | None:
         """Where the thread says that it stands there; None if message or now.json is damaged."""
@@ -117,15 +115,15 @@ class CommitChecks:
     def _check(
         self, thread: ThreadId | None, point: Point, *, is_first: bool
     ) -> Generator[Finding, None, Made | None]:
-        before, record, made = self.before, point.record, point.snapshot(self._trees.recent)
+        before, record = self.before, point.record
         follows = record is not None and is_derived(record, point.view)
         self._trees.count(point.commit, is_derived=follows)
         site = Location(self._ref, point.view.oid, point.files.get(NODES, b""))
         standing = None if before is None else before.standing
         start = point.files.get(START_FILE, b"")
-        if record is not None and made is not None and follows:
-            making = Making(self._trees, site, point.view, record, start, standing)
-            yield from self._check_derived(making, thread, made)
+        making = record and Making(self._trees, site, point.view, record, start, standing)
+        if making is not None and follows:
+            yield from self._check_derived(making, thread)
             return None
         if before is not None and point.view.time_s < before.view.time_s:
             told = f"its date, {point.view.time_s}, is before that of its parent, "
@@ -136,7 +134,7 @@ class CommitChecks:
             last = None if before is None else before.record
             is_young = last is not None and last.event == "start"
             yield from self._trees.check_nodes(site, nodes, added, keep_before=is_young)
-        if record is None or made is None:
+        if record is None or making is None:
             return None
         wrong = list(check_record(None if before is None else before.record, record, thread))
         wrong += check_parents(record.event, len(point.view.parents))
@@ -145,7 +143,6 @@ class CommitChecks:
         yield from (site.finding(each) for each in wrong)
         if wrong or point.now is None or point.files.keys() != _TOP.keys():
             return None
-        making = Making(self._trees, site, point.view, record, start, standing)
         return (yield from self._check_made(point, making, added))
 
     def _read(self, oid: Oid) -> Generator[Finding, None, Point | None]:
@@ -190,10 +187,9 @@ class CommitChecks:
             yield site.finding(f"the commit has an invalid now.json: {error}")
             return point
 
-    def _check_derived(
-        self, making: Making, thread: ThreadId | None, made: Snapshot
-    ) -> Iterator[Finding]:
+    def _check_derived(self, making: Making, thread: ThreadId | None) -> Iterator[Finding]:
         record, before = making.record, making.before
+        made = Snapshot(self._trees.recent, making.view, record)
         if before is None or record.event == "start":
             wrong = list(check_record(None, record, thread))
         else:
@@ -236,17 +232,14 @@ class CommitChecks:
 
     def _check_joined(self, making: Making) -> Iterator[Finding]:
         """Check the meta of a join against the role of the graph that its branch played."""
-        try:
+        with suppress(StoreDamaged):  # told for the join
             workflow = self._nodes.get_shared(making.site, making.record.workflow)
             if "moderator" in workflow.payload:
                 yield from self._check_meta(making, workflow.hash)
-        except StoreDamaged:
-            return  # told for the join
 
     def _check_meta(self, making: Making, workflow: NodeHash) -> Iterator[Finding]:
         step = self._nodes.get(making.site, making.record.cause or making.record.node)
-        schema = making.find_schema(workflow, step.payload["role"])
-        if schema is not None:
+        if (schema := making.find_schema(workflow, step.payload["role"])) is not None:
             part, meta = (step.hash, "meta"), step.payload["meta"]
             yield from self._nodes.check_part(making.site, part, schema=schema, value=meta)
 
@@ -377,8 +370,7 @@ class ThreadChecks:
 
     def check(self, claim: Claim, *, known: Oid | None = None) -> Iterator[Finding]:
         """Check the history of *claim* and branches it joins; some findings come at ``finish``."""
-        old = find_old_format(self._objects, claim.ref, claim.tip)
-        if old is not None:
+        if (old := find_old_format(self._objects, claim.ref, claim.tip)) is not None:
             yield old
             return
         waiting = [(claim, known)]
@@ -424,8 +416,7 @@ class ThreadChecks:
         for oid in reversed(history.commits):
             if oid in history.forks and oid != oldest:
                 owners.pop()
-            is_first = has_beginning and oid == oldest
-            yield from commits.check(oid, owners[-1], is_first=is_first)
+            yield from commits.check(oid, owners[-1], is_first=has_beginning and oid == oldest)
             is_own = claim.is_own and owners[-1] == claim.thread
             if commits.is_sound and commits.before is not None:
                 for found in self._find_joined(claim, commits.before, is_own=is_own):
@@ -478,9 +469,8 @@ def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
     has_ended = status in ENDED
     if claim.place == ("active" if has_ended else "archive"):
         where = "is active" if has_ended else "is in the archive"
-        told = "has ended" if has_ended else "has not ended"
-        message = f"{claim.ref} {where}, and the thread {told}: it is {status}"
-        yield _trouble(claim, message, claim.move())
+        told = f"the thread has {'ended' if has_ended else 'not ended'}: it is {status}"
+        yield _trouble(claim, f"{claim.ref} {where}, and {told}", claim.move())
 
 
 def _check_forks(

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.workflow.find import (
-    FoundWorkflow,
-    UseFound,
-    find_used,
-    includes_beside,
-)
+from uwf_git.commands.workflow.find import FoundWorkflow, UseFound, find_used, includes_beside
 from uwf_git.engine.moderator import expression
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.engine.rehearsal import check_flow_text, list_reads
@@ -139,7 +134,8 @@ def _check_all(
             found: list[Any] = []
             for number, condition in enumerate(conditions):
                 progress[:] = number.to_bytes(8)
-                found.append(_check(condition))
+                problem = check_flow_text(condition)
+                found.append([problem, list_reads(condition) if problem is None else ()])
             for number, schema in enumerate(schemas, len(conditions)):
                 progress[:] = number.to_bytes(8)
                 found.append([[each.path, each.message] for each in check_schema(schema)])
@@ -173,11 +169,6 @@ def _check_once(parts: tuple[Any, ...], check: Callable[[], list[Any]]) -> list[
         found = check()
         _checked.put(name, found, len(name))
     return found
-
-
-def _check(text: FlowText) -> list[Any]:
-    problem = check_flow_text(text)
-    return [problem, list_reads(text) if problem is None else ()]
 
 
 # Build a workflow: the bytes of a file in, nodes or a list of its problems out.
@@ -361,9 +352,8 @@ def put_workflow(
     outside = outside_of(path, find_used(store, caller.cwd))
     definition = read_workflow_source(source, includes, outside)
     name = definition.name
-    folded = fold_workflow_name(name)
     for other in list_names(store):
-        if other != name and fold_workflow_name(other) == folded:
+        if other != name and fold_workflow_name(other) == fold_workflow_name(name):
             raise Refused(
                 f"workflow {name} differs from {other} only by case",
                 code="case-twin",
@@ -416,8 +406,7 @@ def _first_written(store: Store, seen: Version | None, node: Node) -> Node:
 
 def picture_workflow(workflow: Workflow, closure: Iterable[Node]) -> Subject:
     """Return what the picture of *workflow* shows, whose nodes *closure* has."""
-    nodes = {node.hash: node for node in closure}
-    return view_moves(workflow, nodes.__getitem__)
+    return view_moves(workflow, {node.hash: node for node in closure}.__getitem__)
 
 
 def picture_source(

@@ -67,8 +67,7 @@ def read_below(folder: str, path: str) -> bytes:
         return _read(top, os.path.relpath(real, top).split(os.sep))
     except (OSError, ValueError) as error:
         # ValueError: the path holds a NUL.
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise CannotInclude(reason or str(error)) from None
+        raise CannotInclude(getattr(error, "strerror", None) or str(error)) from None
 
 
 def _read(top: str, parts: list[str]) -> bytes:
@@ -161,8 +160,7 @@ def build_local(file: LocalFile, find_used: FindUsed | None = None) -> "BuiltWor
     # Schema and JSONata take 200 ms to import.
     from uwf_git.commands.workflow.build import NotBuilt, build_source, outside_of, problems_of  # noqa: PLC0415 (see above)
 
-    problem = check_workflow_name(file.name)
-    if problem is not None:
+    if (problem := check_workflow_name(file.name)) is not None:
         raise BadLocalWorkflow(
             file, f"the file's name cannot be a workflow's: {problem}", hint=_RENAME
         )
@@ -251,16 +249,14 @@ def find_workflow(
     *users* are the files of the project that use the workflow, outermost first.
     """
     name = unicodedata.normalize("NFC", text)
-    local = None if cwd is None else find_local(cwd, name)
-    if local is not None:
+    if cwd is not None and (local := find_local(cwd, name)) is not None:
         return _of_local(store, local, cwd, users)
     version = _find_registered(store, name)
     if store and version:
         if version.is_removed:
             raise WorkflowRemoved(version)
         return _of_version(store, version)
-    shipped = None if cwd is None else find_shipped(name)
-    if shipped is not None:
+    if cwd is not None and (shipped := find_shipped(name)) is not None:
         return _of_local(store, LocalFile(*shipped, is_shipped=True), cwd, users)
     try:
         prefix = parse_node_prefix(text)
@@ -327,12 +323,10 @@ def _of_local(
 def _of_local_hash(store: Store | None, cwd: str, prefix: str) -> FoundWorkflow | None:
     """Return the workflow of the project whose hash begins so: `workflow list` shows it."""
     for local in list_local(cwd):
-        try:
+        with suppress(BadLocalWorkflow):
             found = _of_local(store, local, cwd)
-        except BadLocalWorkflow:
-            continue
-        if found.workflow.hash.startswith(prefix):
-            return found
+            if found.workflow.hash.startswith(prefix):
+                return found
     return None
 
 
@@ -415,7 +409,9 @@ def list_workflows(
     return [*(_local_row(store, cwd, file) for file in local), *rows][:limit]
 
 
-def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> list[dict[str, Any]]:
+def list_all_workflows(
+    store: Store, *, cwd: str | None = None, limit: int | None = None
+) -> list[dict[str, Any]]:
     """List as ``list_workflows``, then the shipped workflows whose names nobody else had."""
     rows = list_workflows(store, cwd=cwd)
     taken = {*(row["name"] for row in rows), *list_names(store)}

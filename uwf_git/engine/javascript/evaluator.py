@@ -17,6 +17,8 @@ from uwf_git.engine.javascript.values import UNDEFINED, Budget, ExpressionFailed
 _ARRAY_INDEXES = 2**32 - 1
 _INDEX_DIGITS = 10
 
+_AS_THEY_ARE = (float, bool, type(None), values.Undefined, list, tuple, Mapping)
+
 # Of a result. What is deeper can be read, member by member.
 _LEVELS = 200
 
@@ -33,12 +35,10 @@ class Reader:
         """Return a piece of data as a value (`values.py`); a value is one already."""
         if isinstance(raw, str):
             return raw if raw.isascii() else self._units(raw)
-        if isinstance(raw, float | bool) or raw is None or raw is UNDEFINED:
+        if isinstance(raw, _AS_THEY_ARE):
             return raw
         if isinstance(raw, int):
             return values.to_double(raw)
-        if isinstance(raw, list | tuple | Mapping):
-            return raw
         raise Unanswerable(f"the data holds a {type(raw).__name__}, which JSON has not")
 
     def _units(self, text: str) -> str:
@@ -207,7 +207,6 @@ _NEW_CASES = (
     "\U00010d50-\U00010d85\U00016ea0-\U00016ed3]"
 )
 # Beside these a sigma may end a word in one Unicode and not in another.
-_SIGMA = "\u03a3"
 _NOT_BESIDE_SIGMA = (
     "[^\u0000-\u0294\u0296-\u0896\u1d00-\ua7ca\uac00-\ud7a3\uf900-\uffff\U0001f000-\U0001faff]"
 )
@@ -274,7 +273,7 @@ def _to_case(reader: Reader, target: str, change: Callable[[str], str]) -> str:
     text = values.from_units(target)
     if not text.isascii():
         found = re.search(_NEW_CASES, text)
-        if not found and change is str.lower and _SIGMA in text:
+        if not found and change is str.lower and "\u03a3" in text:
             found = re.search(_NOT_BESIDE_SIGMA, text)
         if found:
             raise Unanswerable(f"U+{ord(found[0]):04X} has another case in each Unicode")
@@ -389,8 +388,7 @@ class _Evaluation:
 
     def unary(self, node: parser.Unary, scope: _Scope) -> Any:
         operand = self.value(node.operand, scope)
-        budget = self.reader.budget
-        return self._answer(node.position, apply_unary, budget, node.operator, operand)
+        return self._answer(node.position, apply_unary, self.reader.budget, node.operator, operand)
 
     def binary(self, node: parser.Binary, scope: _Scope) -> Any:
         left = self.value(node.first, scope)

@@ -139,7 +139,6 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _CONTROL = {"n": "\n", "t": "\t", "b": "\b", "v": "\v", "f": "\f", "r": "\r"}
-_LAST_POINT = 0x10FFFF
 
 
 class Token(NamedTuple):
@@ -257,7 +256,7 @@ class _Scanner:
         found = _ESCAPE.match(self._source, self.at)
         digits = found and (found["byte"] or found["unit"] or found["point"])
         code = int(digits, 16) if digits else 0
-        if found is None or code > _LAST_POINT:
+        if found is None or code > sys.maxunicode:
             self._refuse(f"unknown escape {self._source[self.at : self.at + 2]}", self.at)
         self.at = found.end()
         if digits:

@@ -366,8 +366,6 @@ STYLE_SHEET = _sheet()
 # A page with a strict policy shows it as it is, with ``STYLE_SHEET`` among its own; only a file
 # that stands alone has the sheet in it.
 
-_CORNER = 6
-
 
 def render_svg(drawing: Drawing, *, stands_alone: bool = True) -> str:
     """Return *drawing* as an SVG element; a whole file, with its colours, if it *stands alone*."""
@@ -418,7 +416,7 @@ def _path(points: tuple[Point, ...]) -> str:
 
 def _towards(corner: Point, other: Point) -> Point:
     across, down = other[0] - corner[0], other[1] - corner[1]
-    by = min(_CORNER, (abs(across) + abs(down)) // 2)
+    by = min(6, (abs(across) + abs(down)) // 2)
     return corner[0] + _sign(across) * by, corner[1] + _sign(down) * by
 
 

@@ -15,6 +15,22 @@ from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark
 
 Face = Literal["bold", "plain", "mono"]
 
+
+class Style(NamedTuple):
+    """How a text is set; its name is a class of the style sheet."""
+
+    name: str
+    size: int
+    face: Face
+
+
+NAME = Style("name", 13, "bold")
+NOTE = Style("note", 11, "plain")
+LABEL = Style("label", 11, "mono")
+HEADING = Style("heading", 11, "bold")
+BADGE = Style("badge", 10, "bold")
+ALL_STYLES = (NAME, NOTE, LABEL, HEADING, BADGE)
+
 ELLIPSIS = "…"
 
 _BY_WIDTH = {
@@ -42,12 +58,12 @@ _KNOWN_BELOW = "\u0250"
 """ASCII and the Latin letters: their guesses hold in any common font."""
 
 
-def measure(text: str, size: int, face: Face) -> int:
-    """Return the width of *text* in pixels: at least what common fonts need."""
-    hundredths = sum(_width(character, face) for character in text)
+def width_of(text: str, style: Style) -> int:
+    """Return the guessed width of *text* in pixels: at least what common fonts need."""
+    hundredths = sum(_width(character, style.face) for character in text)
     # An ideograph is as wide in either face.
-    is_thin = face == "plain" and not any(map(_is_ideograph, text))
-    return math.ceil(hundredths * size * (_PLAIN if is_thin else 1) / 100)
+    is_thin = style.face == "plain" and not any(map(_is_ideograph, text))
+    return math.ceil(hundredths * style.size * (_PLAIN if is_thin else 1) / 100)
 
 
 def is_sure(text: str) -> bool:
@@ -129,23 +145,6 @@ def _width(character: str, face: Face) -> int:
 # A laid out picture: boxes, texts and lines, in whole pixels.
 
 Point: TypeAlias = tuple[int, int]
-Anchor = Literal["start", "middle"]
-
-
-class Style(NamedTuple):
-    """How a text is set; its name is a class of the style sheet."""
-
-    name: str
-    size: int
-    face: Face
-
-
-NAME = Style("name", 13, "bold")
-NOTE = Style("note", 11, "plain")
-LABEL = Style("label", 11, "mono")
-HEADING = Style("heading", 11, "bold")
-BADGE = Style("badge", 10, "bold")
-ALL_STYLES = (NAME, NOTE, LABEL, HEADING, BADGE)
 
 
 class Box(NamedTuple):
@@ -170,7 +169,7 @@ class Text(NamedTuple):
     text: str
     style: Style
     key: str
-    anchor: Anchor = "start"
+    anchor: Literal["start", "middle"] = "start"
     whole: str = ""
 
     kind: str = ""
@@ -178,7 +177,7 @@ class Text(NamedTuple):
     @property
     def width(self) -> int:
         """The guessed width in pixels."""
-        return measure(self.text, self.style.size, self.style.face)
+        return width_of(self.text, self.style)
 
 
 _Placed = TypeVar("_Placed", Box, Text)
@@ -248,11 +247,6 @@ def _moved(what: _Placed, x: int, y: int) -> _Placed:
 
 def fit(text: str, room: int, style: Style) -> str:
     return cut(text, room, lambda part: width_of(part, style))
-
-
-def width_of(text: str, style: Style) -> int:
-    """Return the guessed width of *text* in *style*."""
-    return measure(text, style.size, style.face)
 
 
 # Pictures in words: all that one shows, for who cannot see it.
