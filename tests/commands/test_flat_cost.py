@@ -144,7 +144,7 @@ LONG = {
     "small prompt": lambda way: build_prompt(way.context(), budget=2_000),
     "prompt of the kit": lambda way: build_prompt(way.loaded()),
 }
-"""What reads fifty steps, if there are so many."""
+"""What reads fifty steps, if there are so many: of 240 more steps one each would be 240 reads."""
 
 
 def count_reads(way: Way, read: Callable[[Way], object], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -181,7 +181,7 @@ def test_each_way_into_a_turn_reads_as_much_at_any_depth(
         name: many[name] - few[name] for name in few.keys() - LONG if many[name] > few[name] + NOISE
     } == {}
     assert {
-        name: many[name] - some[name] for name in LONG if many[name] > some[name] + 2 * NOISE
+        name: many[name] - some[name] for name in LONG if many[name] > some[name] + 4 * NOISE
     } == {}
 
 
