@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 60_817, TESTS: 79_513}
+CODE_LINES = {PACKAGE: 60_817, TESTS: 79_060}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -70,10 +70,7 @@ NARROW_DOORS = (
     "yaml",
 )
 # A package that is only there because another one is made of it.
-PARTS_OF = {
-    "referencing": "jsonschema",
-    "jsonschema_specifications": "jsonschema",
-}
+PARTS_OF = {"referencing": "jsonschema", "jsonschema_specifications": "jsonschema"}
 
 # Places that only one machine has; written so that this line does not match itself.
 MACHINE_PATH = re.compile(r"(?<![\w.~#/})\]-])/(?:[w]ork/|[r]oot/|[t]mp/v\b)")

@@ -129,8 +129,7 @@ def test_answer_that_is_copied_from_the_prompt_fits(fields: dict[str, Any]) -> N
     }
     role = {"name": "r", "description": "", "systemPrompt": "", "outputSchema": schema}
     prompt = build_prompt(parse_context(DOCUMENT | {"role": role}))
-    shown = prompt.partition("It looks like this:\n\n")[2]
-    template = shown.partition("\n\nThe fields")[0]
+    template = prompt.partition("It looks like this:\n\n")[2].partition("\n\nThe fields")[0]
 
     assert extract_meta(template, schema).meta == fields
 

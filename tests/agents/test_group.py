@@ -24,8 +24,7 @@ def start(tmp_path: Path, wait_for: WaitFor) -> Start:
     """Start a shell that leads a group, and wait until it has written the file ready."""
 
     def spawn(script: str) -> "subprocess.Popen[bytes]":
-        command = ["/bin/sh", "-c", script]
-        leader = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+        leader = subprocess.Popen(["/bin/sh", "-c", script], cwd=tmp_path, start_new_session=True)
         wait_for(tmp_path / "ready")
         return leader
 
@@ -178,10 +177,7 @@ def test_log_is_appended_to_and_private(program: Program, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("put", [Path.touch, os.mkfifo])
 def test_log_of_another_user_is_begun_anew(
-    program: Program,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    put: Callable[[Path], None],
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path], None]
 ) -> None:
     asked = request(tmp_path, program("echo mine"))
     Path(asked.log).parent.mkdir()

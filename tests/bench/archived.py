@@ -83,11 +83,7 @@ class _Writer:
     """Writes threads that differ in nothing but their prompt and the time they began."""
 
     def __init__(
-        self,
-        pack: "_Pack",
-        workflow: NodeHash,
-        agent: NodeHash,
-        shared: Mapping[NodeHash, Node],
+        self, pack: "_Pack", workflow: NodeHash, agent: NodeHash, shared: Mapping[NodeHash, Node]
     ) -> None:
         self._pack = pack
         self._workflow = workflow

@@ -39,13 +39,7 @@ _MOST_OVER_ONE = 3
 
 def measure_containers(bench: Bench) -> list[Table]:
     """Compare steps, splits and joins at several depths, and branches with threads."""
-    return [
-        *_at_depths(bench),
-        _agents(bench),
-        _checks(bench),
-        _hub(bench),
-        _disk(bench),
-    ]
+    return [*_at_depths(bench), _agents(bench), _checks(bench), _hub(bench), _disk(bench)]
 
 
 def _at_depths(bench: Bench) -> list[Table]:

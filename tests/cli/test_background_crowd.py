@@ -28,8 +28,7 @@ def test_many_threads_in_the_background_finish_with_nothing_lost(uwf: Uwf) -> No
     assert len({driver["pid"] for driver in drivers}) == CROWD
     assert {row["thread"] for row in rows} == set(threads)
     assert {row["status"] for row in rows} == {"completed"}
-    listed = uwf.json("thread", "list", "--all")
-    assert [row["depth"] for row in listed] == [2] * CROWD
+    assert [row["depth"] for row in uwf.json("thread", "list", "--all")] == [2] * CROWD
     # No agent ran twice.
     assert len((uwf.place / "ran").read_text().splitlines()) == 2 * CROWD
     assert uwf("verify").status == 0

@@ -35,8 +35,7 @@ def test_good_push_is_taken_in_silence(uwf: Uwf, hook: Callable[..., Ran], git: 
 def test_refusals_are_lines_and_their_hints_are_reported_once(
     uwf: Uwf, hook: Callable[..., Ran], git: Git
 ) -> None:
-    threads = [uwf.begun(), uwf.begun()]
-    refs = [f"refs/threads/{thread}" for thread in threads]
+    refs = [f"refs/threads/{thread}" for thread in [uwf.begun(), uwf.begun()]]
 
     done = hook("pre-receive", *(f"{tip(uwf, git, ref)} {ZERO} {ref}" for ref in refs))
 
@@ -82,8 +81,7 @@ def test_branches_are_let_through_without_a_store(name: str, hook: Callable[...,
 def test_invalid_hook_input_is_refused(
     lines: list[str], told: str, hook: Callable[..., Ran]
 ) -> None:
-    done = hook("pre-receive", *lines).refused(2, told)
-    assert "Traceback" not in done.err
+    assert "Traceback" not in hook("pre-receive", *lines).refused(2, told).err
 
 
 def test_repository_of_another_kind_takes_no_push(

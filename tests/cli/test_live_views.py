@@ -19,7 +19,6 @@ BRANCHES = 32
 NODES = [f"{{type: agent, id: n{each}, agentId: role{each}}}" for each in range(BRANCHES)]
 FLOW = f"""\
 name: wide
-description: Many at once.
 root: {{type: parallel, name: all, nodes: [{", ".join(NODES)}]}}
 """
 # Says what a hostile log may say, and ends when the file `go` is there.

@@ -11,9 +11,7 @@ def test_short_way_answers_as_the_long_one(ran: Callable[..., Ran]) -> None:
     env = {"UWF_THREAD_ID": "01J00000000000000000000001", "UWF_REPO": "nowhere.git"}
     short = ran("uwf_git", "mcp", fed=HELLO + b"\n" + READ, env=env)
     # Any option takes the click path.
-    long = ran("uwf_git", "mcp", "--role", "x", fed=HELLO + b"\n" + READ, env=env)
-
-    assert short == long
+    assert short == ran("uwf_git", "mcp", "--role", "x", fed=HELLO + b"\n" + READ, env=env)
     assert (short.status, short.err) == (0, "")
     greeting, refusal = map(json.loads, short.out.splitlines())
     assert greeting["result"]["serverInfo"]["name"] == "uwf"

@@ -33,8 +33,7 @@ def server(uwf: Uwf, tmp_path: Path) -> Server:
 
     def start(script: str = WRITES, **variables: str) -> StdioServerParameters:
         write_program(tmp_path / "mine", script)
-        repo = str(uwf.session.repo)
-        return stdio(tmp_path, UWF_REPO=repo, UWF_AGENT="./mine", **variables)
+        return stdio(tmp_path, UWF_REPO=str(uwf.session.repo), UWF_AGENT="./mine", **variables)
 
     return start
 
@@ -84,8 +83,7 @@ def test_task_asks_the_user_and_completes(uwf: Uwf, server: Server) -> None:
 
 def test_killed_server_and_client_lose_nothing(server: Server, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    arguments = {"workflow": "asking", "prompt": "Say hello."}
-    params = {"name": "start_workflow", "arguments": arguments}
+    params = {"name": "start_workflow", "arguments": {"workflow": "asking", "prompt": "Say hello."}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     how = server(GATED)
     with subprocess.Popen(

@@ -145,8 +145,7 @@ def steady(text: str, person: Uwf) -> str:
     The clock of a test goes on with each look at it, and a drive looks until its agent has ended.
     """
     text = text.replace(str(person.session.repo), "STORE").replace(str(person.place), "PLACE")
-    begun = sorted(set(re.findall(r"\b01K74[0-9A-Z]{5}", text)))
-    for number, each in enumerate(begun, 1):
+    for number, each in enumerate(sorted(set(re.findall(r"\b01K74[0-9A-Z]{5}", text))), 1):
         text = text.replace(each, f"01K74{number:05}")
     text = re.sub(r"(?m)^\d{4}-\d\d-\d\d\n", "", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?", "yyyy-mm-dd hh:mm:ss", text)

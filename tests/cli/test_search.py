@@ -52,8 +52,7 @@ def test_role_workflow_and_active_are_asked_for(uwf: Uwf) -> None:
     thread = uwf.stepped()
     uwf.json("thread", "kill", thread)
 
-    hash_ = uwf.json("thread", "show", thread)["workflow"]
-    for workflow in ("demo", hash_[:8].lower()):
+    for workflow in ("demo", uwf.json("thread", "show", thread)["workflow"][:8].lower()):
         assert len(uwf.json("search", "What", "--role", "writer", "--workflow", workflow)) == 1
     assert uwf.json("search", "What", "--role", "checker") == []
     assert "no workflow other" in uwf("search", "What", "--workflow", "other").err

@@ -57,8 +57,7 @@ def test_name_of_a_signer_does_nothing_to_a_terminal(
     form: str, uwf: Uwf, key: Path, tmp_path: Path
 ) -> None:
     name = '"eve\x1b[2J\u202egro\u2028x"'
-    store = signed_by(store_of(uwf), key)
-    trusting(store, tmp_path, f"{name} {public_half(key)}")
+    trusting(signed_by(store_of(uwf), key), tmp_path, f"{name} {public_half(key)}")
     uwf.begun()
 
     ran = uwf("verify", "--signatures", "--format", form)

@@ -58,11 +58,6 @@ class AtWork:
         """List the processes in `pids` that still live."""
         return [pid for pid in pids(self.world) if is_alive(pid)]
 
-    def check_whole(self) -> None:
-        """Check the store with verify."""
-        self.world.reopen()
-        self.world.assert_whole()
-
 
 def newest_attempt(world: World, thread: ThreadId) -> dict[str, Any]:
     """Return the newest Attempt of a thread, with the texts that it refers to."""

@@ -40,6 +40,12 @@ from uwf_git.store.store import create_store, list_changed_settings, open_store,
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 
 
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    """Return where a hub is to be made."""
+    return tmp_path / "hub.git"
+
+
 @pytest.mark.parametrize(
     "value", ["uwf-mock x", ' "quoted" # ; \\ ', "line\nbreak", "tab\there", "日本", ""]
 )
@@ -195,9 +201,7 @@ def share(path: Path | None, environ: dict[str, str] | None = None) -> Shared:
     return init_shared(text, "/", environ or dict(os.environ), python=sys.executable)
 
 
-def test_new_one_is_as_git_would_make_it_and_more(tmp_path: Path, git: Git) -> None:
-    hub = tmp_path / "hub.git"
-
+def test_new_one_is_as_git_would_make_it_and_more(git: Git, hub: Path) -> None:
     made = share(hub)
 
     assert made.created
@@ -229,8 +233,7 @@ def test_group_may_write_everything_that_the_owner_may(tmp_path: Path) -> None:
             assert mode >> 3 & 0o6 == mode >> 6 & 0o6, name
 
 
-def test_done_again_it_changes_nothing_but_the_hooks(tmp_path: Path, git: Git) -> None:
-    hub = tmp_path / "hub.git"
+def test_done_again_it_changes_nothing_but_the_hooks(git: Git, hub: Path) -> None:
     share(hub)
     git("config", "receive.fsckObjects", "false", cwd=hub)
     config = (hub / "config").read_bytes()
@@ -252,8 +255,7 @@ def test_repository_with_a_work_tree_is_refused(tmp_path: Path, git: Git) -> Non
     assert (tmp_path / ".git" / "config").read_bytes() == config
 
 
-def test_hooks_of_others_keep_everything_as_it_is(tmp_path: Path, git: Git) -> None:
-    hub = tmp_path / "hub.git"
+def test_hooks_of_others_keep_everything_as_it_is(tmp_path: Path, git: Git, hub: Path) -> None:
     git("init", "-q", "--bare", hub, cwd=tmp_path)
     (hub / "hooks" / "pre-receive").write_text("#!/bin/sh\n")
     config = (hub / "config").read_bytes()
@@ -279,9 +281,8 @@ def test_hooks_path_of_the_user_does_not_count(*, exists: bool, tmp_path: Path, 
 
 
 def test_hooks_path_of_the_repository_is_refused_before_any_change(
-    tmp_path: Path, git: Git
+    tmp_path: Path, git: Git, hub: Path
 ) -> None:
-    hub = tmp_path / "hub.git"
     git("init", "-q", "--bare", hub, cwd=tmp_path)
     git("config", "core.hooksPath", "/etc/hooks", cwd=hub)
     config = (hub / "config").read_bytes()
@@ -292,8 +293,7 @@ def test_hooks_path_of_the_repository_is_refused_before_any_change(
     assert (hub / "config").read_bytes() == config
 
 
-def test_older_one_gets_what_it_lacks(tmp_path: Path, git: Git) -> None:
-    hub = tmp_path / "hub.git"
+def test_older_one_gets_what_it_lacks(git: Git, hub: Path) -> None:
     share(hub)
     assert find_unpinned(str(hub)) is None
     git("config", "--unset", "core.hooksPath", cwd=hub)

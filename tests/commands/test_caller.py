@@ -14,18 +14,14 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import find_committer
 from uwf_git.store.packing import count_files
-from uwf_git.store.store import Store, open_store
-
-
-def store_of(**values: str) -> Store:
-    config = GitConfig({f"user.{name}": [value] for name, value in values.items()})
-    return fresh_store()._replace(config=config)
+from uwf_git.store.store import open_store
 
 
 def test_git_s_own_variables_name_the_committer() -> None:
     environ = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com", "USER": "x"}
 
-    found = find_committer(store_of(name="Config", email="c@example.com").config, environ).identity
+    config = GitConfig({"user.name": ["Config"], "user.email": ["c@example.com"]})
+    found = find_committer(config, environ).identity
 
     assert found == b"Ada <ada@example.com>"
 
@@ -63,10 +59,6 @@ def test_impossible_signing_is_reported_before_work_is_done(world: World) -> Non
         world.caller.signing(store)
 
 
-def packs(world: World) -> int:
-    return count_files(world.store).packs
-
-
 def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
     world: World, thread: ThreadId
 ) -> None:
@@ -79,7 +71,7 @@ def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
 
     assert problem is not None
     assert "ended with status 3" in problem
-    assert packs(world) == 1
+    assert count_files(world.store).packs == 1
     assert follow_up(world.store, world.caller.environ) is None
 
 

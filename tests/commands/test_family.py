@@ -219,7 +219,6 @@ def test_branches_and_those_around_them(world: World, git: Git) -> None:
 
 FLOW = """\
 name: tree
-description: Branches of branches.
 root:
   type: parallel
   nodes:

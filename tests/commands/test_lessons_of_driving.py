@@ -181,8 +181,7 @@ def test_no_prompt_stands_in_arguments_or_the_environment(
     """33: a long text is refused there by the system, and a secret one seen by everybody."""
     look = "tr '\\0' '\\n' </proc/$PPID/cmdline >>seen; tr '\\0' '\\n' </proc/self/environ >>seen"
     engine = "tr '\\0' '\\n' </proc/$(ps -o ppid= -p $PPID | tr -d ' ')/cmdline >>seen"
-    secret = "the word is swordfish "
-    thread = begun(world, f"{look}\n{engine}\n{RESULT}", prompt=secret * 10_000)
+    thread = begun(world, f"{look}\n{engine}\n{RESULT}", prompt="the word is swordfish " * 10_000)
 
     assert finished(world.process("thread", "run", thread, *how))[0] == 0
 

@@ -127,7 +127,6 @@ def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
 
 BOTH = """\
 name: both
-description: Two at once.
 root:
   type: parallel
   name: both
@@ -203,7 +202,6 @@ def test_branches_whose_joined_state_nobody_could_read_are_not_joined(world: Wor
 
 ITEMS = """\
 name: items
-description: One branch for each.
 initialState: {files: [a, b]}
 root:
   type: map
@@ -248,14 +246,12 @@ def test_node_has_its_label_its_name_and_its_pass(world: World) -> None:
 
 INNER = """\
 name: inner
-description: A workflow of its own.
 initialState: {from: inner}
 root: {type: agent, agentId: worker}
 """
 
 OUTER = """\
 name: outer
-description: Uses another one.
 root:
   type: sequential
   nodes:
@@ -276,8 +272,7 @@ def test_the_plan_of_a_split_is_made_once_for_its_branches(world: World) -> None
         assert remaking.remake(snapshot) == snapshot.commit.oid
         costs.append(counting.count)
 
-    later = [after - before for before, after in itertools.pairwise(costs)]
-    assert max(later) < costs[0] / 5
+    assert max([after - before for before, after in itertools.pairwise(costs)]) < costs[0] / 5
 
 
 def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:

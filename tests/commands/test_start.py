@@ -13,7 +13,6 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import (
-    Forked,
     ForkRequest,
     Here,
     Started,
@@ -188,8 +187,7 @@ def test_what_may_run_may_make_files_of_its_names_where_it_begins(world: World) 
     begun, named = world.place / "begun", world.place / "named"
     for place in (begun, named):
         place.mkdir()
-    thread = world.begin(StartRequest("demo", "x", workdir=str(begun)))
-    world.step(thread, workdir=str(named))
+    world.step(world.begin(StartRequest("demo", "x", workdir=str(begun))), workdir=str(named))
 
     for place in (begun, named, world.place.parent):
         (place / "report").touch()
@@ -250,11 +248,6 @@ def test_check_is_trusted_before_a_thread_is_made(world: World) -> None:
 # Threads that an agent started: depth and parentThread of seed 001.
 
 
-def fork(world: World, thread: str, at: str | None = None, **asked: str) -> Forked:
-    request = ForkRequest(thread, at, **asked)
-    return fork_thread(world.store, world.caller, request, thread=world.new_id())
-
-
 def test_what_cannot_be_signed_leaves_no_work_directory_behind(world: World) -> None:
     thread = world.begun()
     config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
@@ -274,7 +267,8 @@ def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
     thread = world.stepped()
     before = world.snapshot(thread)
 
-    forked = fork(world, thread)
+    request = ForkRequest(thread)
+    forked = fork_thread(world.store, world.caller, request, thread=world.new_id())
 
     after = world.snapshot(forked.thread)
     assert after.record.event == "fork"

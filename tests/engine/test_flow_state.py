@@ -286,8 +286,7 @@ def test_the_patch_of_each_conflict_settles_it(
 def test_outputs_that_are_no_list_are_settled_by_a_patch_alone(base: State, made: Any) -> None:
     changed = [{"outputs": made, "output": 1}, {"outputs": {"a": 3}}]
     conflicts = join(base, base, changed, {"outputs": "last"}).conflicts
-    settled = join(base, merge_patch(base, build_patch(conflicts)), changed)
-    assert top(settled)["outputs"] == [1]
+    assert top(join(base, merge_patch(base, build_patch(conflicts)), changed))["outputs"] == [1]
     assert "merge:" not in str(merge_conflict("T", "x", conflicts).hint)
 
 

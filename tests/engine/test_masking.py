@@ -315,8 +315,7 @@ def test_each_encoder_yields_what_is_found(secret: str, before: bytes, after: by
     for encode in (quote, quote_plus, json.dumps):
         assert "[masked]" in mask(encode(secret), (secret,))
     for encode_64 in (base64.b64encode, base64.urlsafe_b64encode):
-        encoded = encode_64(before + data + after).decode()
-        masked = mask(encoded, (secret,))
+        masked = mask(encode_64(before + data + after).decode(), (secret,))
         assert "[masked]" in masked
         assert len(masked) < (len(before) + len(after) + 3) * 4 / 3 + 10
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from commands.forging import also, says
 from dulwich.objects import ObjectID
-from interop.forger import Change, Forger, also, claims, dated, follows, says
+from interop.forger import Change, Forger, claims, dated, follows
 from interop.forger_words import (
     ALL,
     KILLED,
@@ -44,8 +45,9 @@ def _from_split(f: Forger) -> list[ObjectID]:
     return chain[chain.index(f.split) :] + f.branch(0)
 
 
-def _start_node(f: Forger) -> str:
-    return f.trailer(f.branch(0)[0], "Node")
+def _of_node(edit: Callable[[Forger, Any], Any]) -> Callable[[Forger], Changes]:
+    """Edit the start node of the first branch."""
+    return edits(lambda f: f.trailer(f.branch(0)[0], "Node"), edit, _from_split)
 
 
 def _killed(f: Forger) -> ObjectID:
@@ -104,8 +106,7 @@ def _refs_swapped(f: Forger) -> Changes:
 def _archived_early(f: Forger) -> Changes:
     refs = refs_of(f.told.world.store)
     ref = f"refs/archive/{f.told.branches[0]}"
-    early = f.parents(f.ends[0])[0].decode()
-    set_refs(f.told.world.store.path, {**refs, ref: early})
+    set_refs(f.told.world.store.path, {**refs, ref: f.parents(f.ends[0])[0].decode()})
     return {}
 
 
@@ -155,58 +156,33 @@ BRANCHES: Rows = {
         _of_split(parents(lambda f, _p: [f.parents(f.parents(f.twin)[0])[0]])),
     ),
     "split: of its own branch": (ALL, _of_split(parents(lambda f, p: [*p, f.twin]))),
-    "start node: prompt": (
-        (*WIDE, "graph"),
-        edits(_start_node, lambda _f, _old: {"prompt": "Approve."}, _from_split),
-    ),
-    "start node: state": (
-        ALL,
-        edits(_start_node, lambda _f, _old: {"initialState": {"ok": True}}, _from_split),
-    ),
+    "start node: prompt": ((*WIDE, "graph"), _of_node(lambda _f, _old: {"prompt": "Approve."})),
+    "start node: state": (ALL, _of_node(lambda _f, _old: {"initialState": {"ok": True}})),
     "start node: an item": (
         ("map", "nested"),
-        edits(
-            _start_node,
-            lambda _f, old: {"initialState": {**old["initialState"], "file": "z"}},
-            _from_split,
-        ),
+        _of_node(lambda _f, old: {"initialState": {**old["initialState"], "file": "z"}}),
     ),
     "start node: the number of an item": (
         ("map", "nested"),
-        edits(
-            _start_node,
-            lambda _f, old: {"initialState": {**old["initialState"], "fileIndex": 1}},
-            _from_split,
-        ),
+        _of_node(lambda _f, old: {"initialState": {**old["initialState"], "fileIndex": 1}}),
     ),
     "start node: entry": (
         WIDE,
-        edits(
-            _start_node,
+        _of_node(
             lambda f, _old: {
                 "entry": f.nodes(f.split)[f.trailer(f.branch(1)[0], "Node")].payload["entry"]
-            },
-            _from_split,
+            }
         ),
     ),
-    "start node: depth": (ALL, edits(_start_node, lambda _f, _old: {"depth": 2}, _from_split)),
-    "start node: limits": (
-        ALL,
-        edits(_start_node, lambda _f, _old: {"maxSteps": 1}, _from_split),
-    ),
-    "start node: nobody bound": (
-        ALL,
-        edits(_start_node, lambda _f, _old: {"agentBinding": {}}, _from_split),
-    ),
+    "start node: depth": (ALL, _of_node(lambda _f, _old: {"depth": 2})),
+    "start node: limits": (ALL, _of_node(lambda _f, _old: {"maxSteps": 1})),
+    "start node: nobody bound": (ALL, _of_node(lambda _f, _old: {"agentBinding": {}})),
     # Starts of branches.
     "start: state": (ALL, _of_start(now(set_state))),
     "start: visits": (ALL, _of_start(now(lambda _f, now: now.update(visits={"closer": 3})))),
     "start: before the split": (ALL, _of_start(parents(lambda f, p: f.parents(p[0])))),
     "start: torn": (ALL, _of_start(parents(lambda _f, _p: []))),
-    "start: at the twin's split": (
-        ALL,
-        _of_start(parents(lambda f, _p: f.parents(f.twin)[:1])),
-    ),
+    "start: at the twin's split": (ALL, _of_start(parents(lambda f, _p: f.parents(f.twin)[:1]))),
     "start: of two": (ALL, _of_start(parents(lambda f, p: [*p, f.twin]))),
     "start: in the pass before": (
         ("loop",),
@@ -232,11 +208,7 @@ BRANCHES: Rows = {
         ALL,
         of_join(
             parents(
-                lambda f, p: [
-                    p[0],
-                    f.makes(f.branch(0)[1], follows(lambda _q: [p[1]])),
-                    *p[2:],
-                ]
+                lambda f, p: [p[0], f.makes(f.branch(0)[1], follows(lambda _q: [p[1]])), *p[2:]]
             )
         ),
     ),

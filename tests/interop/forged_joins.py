@@ -1,12 +1,16 @@
 """Forged joins: what is changed, and in threads of which workflows."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from commands.forging import run_by, says
 from dulwich.objects import ObjectID
-from interop.forger import Change, Forger, claims, dated, follows, says
+from interop.forger import Change, Forger, claims, dated, follows
 from interop.forger_words import (
     ALL,
     WIDE,
+    Changes,
+    Edit,
     Rows,
     edits,
     inner,
@@ -17,13 +21,6 @@ from interop.forger_words import (
     second,
     set_state,
 )
-
-
-def _by_somebody(_f: Forger) -> Change:
-    def change(commit: Any) -> None:
-        commit.committer = b"somebody <somebody@example.com>"
-
-    return change
 
 
 def _one_file_more(f: Forger) -> Change:
@@ -52,53 +49,37 @@ def _from_join(f: Forger) -> list[ObjectID]:
     return chain[chain.index(f.join) :]
 
 
-def _joined(f: Forger) -> str:
-    return f.trailer(f.join, "Node")
+def _of_result(edit: Callable[[Forger, Any], Any]) -> Callable[[Forger], Changes]:
+    return edits(lambda f: f.trailer(f.join, "Node"), edit, _from_join)
 
 
-def _joined_text(f: Forger) -> str:
-    return str(f.nodes(f.join)[_joined(f)].payload["content"]["$ref"])
+def _of_text(edit: Callable[[Forger, str], str]) -> Callable[[Forger], Changes]:
+    def find(f: Forger) -> str:
+        return str(f.nodes(f.join)[f.trailer(f.join, "Node")].payload["content"]["$ref"])
 
+    return edits(find, edit, _from_join)
+
+
+_PARENTS: Mapping[str, tuple[Sequence[str], Edit]] = {
+    "join: parents swapped": (WIDE, lambda _f, p: [p[0], *p[:0:-1]]),
+    "join: first branch dropped": (ALL, lambda _f, p: [p[0], *p[2:]]),
+    "join: last branch dropped": (WIDE, lambda _f, p: p[:-1]),
+    "join: no branch": (WIDE, lambda _f, p: p[:1]),
+    "join: a branch doubled": (ALL, lambda _f, p: [*p, p[1]]),
+    "join: a branch for its sister": (WIDE, lambda _f, p: [p[0], p[1], p[1], *p[3:]]),
+    "join: branch of another thread": (ALL, lambda f, p: [p[0], other_branch(f), *p[2:]]),
+    "join: and one of another thread": (ALL, lambda f, p: [*p, other_branch(f)]),
+    "join: all of another thread": (ALL, lambda f, p: [p[0], *f.parents(f.twin)[1:]]),
+    "join: of another thread's split": (ALL, lambda f, p: [f.parents(f.twin)[0], *p[1:]]),
+    "join: without a split": (ALL, lambda f, p: [f.parents(p[0])[0], *p[1:]]),
+    "join: a branch before its end": (ALL, lambda f, p: [p[0], f.parents(p[1])[0], *p[2:]]),
+    "join: a branch at its start": (ALL, lambda f, p: [p[0], f.chain(p[1])[0], *p[2:]]),
+    "join: the thread as its own branch": (ALL, lambda _f, p: [*p, p[0]]),
+}
+"""Whom the first join follows."""
 
 JOINS: Rows = {
-    "join: parents swapped": (WIDE, of_join(parents(lambda _f, p: [p[0], *p[:0:-1]]))),
-    "join: first branch dropped": (ALL, of_join(parents(lambda _f, p: [p[0], *p[2:]]))),
-    "join: last branch dropped": (WIDE, of_join(parents(lambda _f, p: p[:-1]))),
-    "join: no branch": (WIDE, of_join(parents(lambda _f, p: p[:1]))),
-    "join: a branch doubled": (ALL, of_join(parents(lambda _f, p: [*p, p[1]]))),
-    "join: a branch for its sister": (
-        WIDE,
-        of_join(parents(lambda _f, p: [p[0], p[1], p[1], *p[3:]])),
-    ),
-    "join: branch of another thread": (
-        ALL,
-        of_join(parents(lambda f, p: [p[0], other_branch(f), *p[2:]])),
-    ),
-    "join: and one of another thread": (
-        ALL,
-        of_join(parents(lambda f, p: [*p, other_branch(f)])),
-    ),
-    "join: all of another thread": (
-        ALL,
-        of_join(parents(lambda f, p: [p[0], *f.parents(f.twin)[1:]])),
-    ),
-    "join: of another thread's split": (
-        ALL,
-        of_join(parents(lambda f, p: [f.parents(f.twin)[0], *p[1:]])),
-    ),
-    "join: without a split": (
-        ALL,
-        of_join(parents(lambda f, p: [f.parents(p[0])[0], *p[1:]])),
-    ),
-    "join: a branch before its end": (
-        ALL,
-        of_join(parents(lambda f, p: [p[0], f.parents(p[1])[0], *p[2:]])),
-    ),
-    "join: a branch at its start": (
-        ALL,
-        of_join(parents(lambda f, p: [p[0], f.chain(p[1])[0], *p[2:]])),
-    ),
-    "join: the thread as its own branch": (ALL, of_join(parents(lambda _f, p: [*p, p[0]]))),
+    **{name: (flows, of_join(parents(edit))) for name, (flows, edit) in _PARENTS.items()},
     "join: state": (ALL, of_join(now(set_state))),
     "join: state lost": (ALL[:7], of_join(now(lambda _f, now: now.pop("state", None)))),
     "join: usage": (ALL, of_join(now(lambda _f, now: now.update(usage={"tokens": 1})))),
@@ -110,41 +91,26 @@ JOINS: Rows = {
     "join: a body": (ALL, of_join(lambda _f: says("\n\nUwf-", "\n\n    Approved.\n\nUwf-"))),
     "join: later": (ALL, of_join(lambda _f: dated(1))),
     "join: earlier": (ALL, of_join(lambda _f: dated(-1))),
-    "join: by somebody": (ALL, of_join(_by_somebody)),
+    "join: by somebody": (ALL, of_join(lambda _f: run_by(b"somebody <somebody@example.com>"))),
     "join: paused": (ALL, of_join(lambda _f: claims(Status="paused"))),
     "join: still split": (ALL, of_join(lambda _f: claims(Status="split"))),
     "join: as a step": (ALL, of_join(lambda _f: claims(Event="step"))),
     "join: as a patch": (ALL, of_join(lambda _f: claims(Event="patch"))),
     "join: a file more": (ALL, of_join(_one_file_more)),
     "join: a node lost": (ALL, of_join(_without_a_node)),
-    "join: result": (
-        ALL,
-        edits(_joined, lambda _f, old: {"meta": {**old["meta"], "ok": True}}, _from_join),
-    ),
-    "join: role": (ALL, edits(_joined, lambda _f, _old: {"role": "closer"}, _from_join)),
-    "join: heads": (
-        ALL,
-        edits(_joined, lambda _f, old: {"branches": [old["prev"]]}, _from_join),
-    ),
-    "join: said": (ALL, edits(_joined_text, lambda _f, old: old + "approved\n", _from_join)),
+    "join: result": (ALL, _of_result(lambda _f, old: {"meta": {**old["meta"], "ok": True}})),
+    "join: role": (ALL, _of_result(lambda _f, _old: {"role": "closer"})),
+    "join: heads": (ALL, _of_result(lambda _f, old: {"branches": [old["prev"]]})),
+    "join: said": (ALL, _of_text(lambda _f, old: old + "approved\n")),
     "join: work of another ref": (
         ("isolated",),
-        edits(
-            _joined_text,
-            lambda f, old: old.replace(f.told.branches[0], f.told.branches[1]),
-            _from_join,
-        ),
+        _of_text(lambda f, old: old.replace(f.told.branches[0], f.told.branches[1])),
     ),
-    "join: left out": (
-        ALL,
-        lambda f: {f.after(f.join): follows(lambda p: [f.get(p[0]).parents[0]])},
-    ),
+    "join: left out": (ALL, lambda f: {f.after(f.join): follows(lambda p: f.parents(p[0])[:1])}),
     "join: twice": (
         ALL,
         lambda f: {
-            f.after(f.join): follows(
-                lambda p: [f.makes(p[0], follows(lambda q: [p[0], *q[1:]]))],
-            )
+            f.after(f.join): follows(lambda p: [f.makes(p[0], follows(lambda q: [p[0], *q[1:]]))])
         },
     ),
     "join: again in the next pass": (

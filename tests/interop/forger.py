@@ -238,16 +238,6 @@ def name_of(path: str) -> str:
     return name if path.startswith("nodes/") else ""
 
 
-def says(old: str, new: str) -> Change:
-    """Replace a word of the message."""
-
-    def change(commit: Commit) -> None:
-        assert old.encode() in commit.message, commit.message
-        commit.message = commit.message.replace(old.encode(), new.encode(), 1)
-
-    return change
-
-
 def claims(**values: str) -> Change:
     """Give trailers other values: ``claims(Status="completed")``."""
 
@@ -278,15 +268,5 @@ def dated(seconds: int) -> Change:
     def change(commit: Commit) -> None:
         commit.author_time += seconds
         commit.commit_time += seconds
-
-    return change
-
-
-def also(*changes: Change) -> Change:
-    """Make several changes."""
-
-    def change(commit: Commit) -> None:
-        for each in changes:
-            each(commit)
 
     return change

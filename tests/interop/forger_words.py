@@ -8,6 +8,7 @@ from interop.forger import Change, Forger, follows
 from interop.honest_flows import SOURCES
 
 Changes = Mapping[ObjectID, Change]
+Edit = Callable[[Forger, list[ObjectID]], list[ObjectID]]
 ALL = tuple(SOURCES)
 WIDE = tuple(name for name in ALL if name not in {"workflow", "graph"})
 KILLED = ("any", "continue")
@@ -19,9 +20,7 @@ def of_join(change: Callable[[Forger], Change]) -> Callable[[Forger], Changes]:
     return lambda f: {f.join: change(f)}
 
 
-def parents(
-    edit: Callable[[Forger, list[ObjectID]], list[ObjectID]],
-) -> Callable[[Forger], Change]:
+def parents(edit: Edit) -> Callable[[Forger], Change]:
     """Change the parents of a commit."""
     return lambda f: follows(lambda parents: edit(f, parents))
 
@@ -50,8 +49,7 @@ def edits(
     def changes(f: Forger) -> Changes:
         name = find(f)
         tip = f.tip(f.told.thread)
-        old = f.nodes(tip)[name]
-        change = f.replaces(f.edited(tip, {name: edit(f, old.payload)}))
+        change = f.replaces(f.edited(tip, {name: edit(f, f.nodes(tip)[name].payload)}))
         return dict.fromkeys(where(f), change)
 
     return changes

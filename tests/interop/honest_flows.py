@@ -113,8 +113,7 @@ class Told:
         shutil.copytree(self.world.store.path, path)
         if refs is not None:
             set_refs(path, refs)
-        store = open_store(path, environ=os.environ)
-        return replace(self, world=replace(self.world, store=store))
+        return replace(self, world=replace(self.world, store=open_store(path, environ=os.environ)))
 
     def at(self, oid: str) -> Snapshot:
         """Read a commit."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from commands.sharing import Site
 from commands.world import World, make_store
 from interop.honest_flows import git
@@ -80,6 +81,18 @@ def make_hub(place: Path) -> Hub:
     init_shared(path, str(place), os.environ, python=sys.executable)
     set_config(f"{path}/config", "uwf.fsync", "false")
     return Hub(Path(path))
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    """Return a shared store with its hooks."""
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def world(hub: Hub) -> World:
+    """Return a clone of it."""
+    return hub.clone()
 
 
 def push(world: World, *words: str) -> Pushed:

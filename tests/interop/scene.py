@@ -54,8 +54,7 @@ def make_scene(place: Path) -> Scene:
     world.step(thread, says({"ok": False}, "Second words."))
     assert push(world, f"refs/threads/{thread}", "refs/workflows/demo").accepted
     world.step(thread, says({"text": "two"}, "Third words.", state={"round": 1}))
-    honest = take_apart(world.store, world.snapshot(thread).commit.oid)
-    return Scene(hub, world, thread, honest)
+    return Scene(hub, world, thread, take_apart(world.store, world.snapshot(thread).commit.oid))
 
 
 def assert_refused(scene: Scene, forge: Forge, told: str) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from commands.world import World
 from interop.honest_flows import git
-from interop.hub import Hub, make_hub, push, refused
+from interop.hub import Hub, hub, push, refused, world
 from programs import write_program
 
 from uwf_git.commands.remote.fetch import clone_store, fetch_remote
 from uwf_git.store.store import open_store
+
+__all__ = ["hub", "world"]
 
 ID = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 CLAIM = f"refs/claims/{ID}"
@@ -20,16 +22,6 @@ MOST = 4096
 
 
 Started = Callable[[], list[str]]
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def world(hub: Hub) -> World:
-    return hub.clone()
 
 
 @pytest.fixture

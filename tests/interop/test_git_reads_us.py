@@ -36,25 +36,17 @@ from uwf_git.store.threads.history import build_thread_message, parse_thread_mes
 
 Git = Callable[..., str]
 
-REFS = [
-    "refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T",
-    "refs/cas/nodes",
-    "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4V",
-    "refs/workflows/demo",
-]
+ENDED_REF, ACTIVE_REF = f"refs/archive/{ENDED}", f"refs/threads/{ACTIVE}"
 
 
 def test_git_gives_back_the_source_byte_for_byte(store: Store, git: Git) -> None:
-    assert git("show", "refs/workflows/demo~:workflow.yaml", cwd=Path(store.path)) == (
-        "name: demo\r\n"
-    )
-    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=Path(store.path)) == (
-        "name: demo # é"
-    )
+    for version, text in (("demo~", "name: demo\r\n"), ("demo", "name: demo # é")):
+        shown = git("show", f"refs/workflows/{version}:workflow.yaml", cwd=Path(store.path))
+        assert shown == text
 
 
 def test_git_says_what_a_step_added(store: Store, git: Git) -> None:
-    told = git("diff", "--name-status", f"{REFS[2]}~", REFS[2], cwd=Path(store.path))
+    told = git("diff", "--name-status", f"{ACTIVE_REF}~", ACTIVE_REF, cwd=Path(store.path))
     changes = [line.split("\t") for line in told.splitlines()]
     assert {how for how, _path in changes} == {"A", "M"}
     assert sorted(path for how, path in changes if how == "M") == ["head.json", "now.json"]
@@ -72,7 +64,7 @@ def test_a_plain_clone_brings_no_thread_but_a_refspec_does(
 
 
 def test_a_bundle_carries_a_thread(store: Store, git: Git, tmp_path: Path) -> None:
-    git("bundle", "create", "--quiet", tmp_path / "thread.bundle", REFS[0], cwd=Path(store.path))
+    git("bundle", "create", "--quiet", tmp_path / "thread.bundle", ENDED_REF, cwd=Path(store.path))
     git("init", "--quiet", "--bare", "other.git", cwd=tmp_path)
     git("fetch", "--quiet", "../thread.bundle", "refs/*:refs/*", cwd=tmp_path / "other.git")
     other = open_store(str(tmp_path / "other.git"))
@@ -82,10 +74,10 @@ def test_a_bundle_carries_a_thread(store: Store, git: Git, tmp_path: Path) -> No
 def test_a_thread_that_git_moved_is_where_git_put_it(store: Store, git: Git) -> None:
     """Refs are git's files: `update-ref` and we write the same ones, under the same lock."""
     before = get_head(store, ACTIVE)
-    older = git("rev-parse", f"{REFS[2]}~", cwd=Path(store.path)).strip()
-    git("update-ref", REFS[2], older, before.commit, cwd=Path(store.path))
+    older = git("rev-parse", f"{ACTIVE_REF}~", cwd=Path(store.path)).strip()
+    git("update-ref", ACTIVE_REF, older, before.commit, cwd=Path(store.path))
     assert get_head(store, ACTIVE).commit == older
-    git("update-ref", "-d", REFS[2], cwd=Path(store.path))
+    git("update-ref", "-d", ACTIVE_REF, cwd=Path(store.path))
     assert list_threads(store, archived=False) == []
 
 
@@ -93,9 +85,9 @@ def test_git_moves_a_thread_from_where_we_put_it(
     store: Store, clock: Callable[[], int], git: Git
 ) -> None:
     seen = get_head(store, ACTIVE)
-    assert store.refs.delete(REFS[2], seen=seen.commit)
-    assert store.refs.create(REFS[2], seen.commit)
-    git("update-ref", REFS[2], f"{REFS[2]}~", seen.commit, cwd=Path(store.path))
+    assert store.refs.delete(ACTIVE_REF, seen=seen.commit)
+    assert store.refs.create(ACTIVE_REF, seen.commit)
+    git("update-ref", ACTIVE_REF, f"{ACTIVE_REF}~", seen.commit, cwd=Path(store.path))
     assert get_head(store, ACTIVE).commit != seen.commit
 
 
@@ -263,26 +255,14 @@ def test_what_git_would_be_fooled_by_we_refuse(tmp_path: Path, git: Git) -> None
 def test_git_alone_lists_threads_by_their_status(store: Store, git: Git) -> None:
     form = "--format=%(refname:lstrip=2) %(contents:trailers:key=Uwf-Status,valueonly)"
     told = git("for-each-ref", form, "refs/threads", "refs/archive", cwd=Path(store.path))
-    assert told.split() == [
-        "01J7K9M2XNPQR5VWBCDF8G3H4T",
-        "completed",
-        "01J7K9M2XNPQR5VWBCDF8G3H4V",
-        "ready",
-    ]
+    assert told.split() == [ENDED, "completed", ACTIVE, "ready"]
 
 
 # Identities: whatever roles and people are called, no server refuses the commit.
 
 
 # What git refuses as it is; one such commit would make its thread unpushable for ever.
-REFUSED = [
-    b"dev> <x>",
-    b"dev<x> <x>",
-    b"dev<x>",
-    b"dev\nuwf <x>",
-    b"dev\0uwf <x>",
-    b"dev <x<y>",
-]
+REFUSED = [b"dev> <x>", b"dev<x> <x>", b"dev<x>", b"dev\nuwf <x>", b"dev\0uwf <x>", b"dev <x<y>"]
 
 
 def committed(store: Store, author: bytes) -> str:

@@ -38,8 +38,7 @@ def test_file_that_is_not_the_node_it_stands_for_is_refused(
 
 
 def test_node_under_a_wrong_name_is_refused(scene: Scene, forge: Forge) -> None:
-    path = node_of(forge, STEP)
-    forge.files[path_of("0123456789ABC") + ".json"] = forge.files[path]
+    forge.files[path_of("0123456789ABC") + ".json"] = forge.files[node_of(forge, STEP)]
 
     assert_refused(scene, forge, "0123456789ABC")
 
@@ -86,8 +85,7 @@ def test_pattern_that_never_ends_is_refused(scene: Scene, forge: Forge) -> None:
 
 
 def test_hole_in_the_closure_is_refused(scene: Scene, forge: Forge) -> None:
-    step = forge.read(path_of(scene.name("Uwf-Node")) + ".json")
-    content = step["payload"]["content"]["$ref"]
+    content = forge.read(path_of(scene.name("Uwf-Node")) + ".json")["payload"]["content"]["$ref"]
     del forge.files[path_of(content) + ".md"]
 
     assert_refused(scene, forge, f"refers to {content}, which is not in the same commit")
@@ -115,8 +113,7 @@ def test_chain_that_leads_back_into_itself_is_refused(scene: Scene, forge: Forge
     fields = {field: payload[field] for field in ("role", "content", "agent")}
     node = forged({**fields, "prev": reference(name), "meta": {}}, number)
     assert node.hash == name
-    path = forge.add_node(node)
-    forge.files["head.json"] = forge.files[path]
+    forge.files["head.json"] = forge.files[forge.add_node(node)]
     forge.say(f"Uwf-Node: {old}", f"Uwf-Node: {name}")
 
     assert_refused(scene, forge, f"{name}")
@@ -177,8 +174,7 @@ def test_large_blob_is_refused_before_it_is_read(place: str, scene: Scene, forge
 
 
 def test_limit_for_blobs_is_the_server_s_to_set(scene: Scene, forge: Forge) -> None:
-    node = build_node(TEXT, "words " * 1000, timestamp=1)
-    forge.add_node(node)
+    forge.add_node(build_node(TEXT, "words " * 1000, timestamp=1))
     scene.hub.set("uwf.maxBlobSize", "5k")
     try:
         assert_refused(scene, forge, "takes 6k, and at most 5k may be pushed here")

@@ -13,7 +13,7 @@ import pytest
 from commands.flows import copy_commit, plays, put, split_files
 from commands.forging import says as says_words
 from commands.world import DEMO, Git, World, says
-from interop.hub import Hub, make_hub, push, refused
+from interop.hub import Hub, hub, push, refused, world
 from programs import write_program
 
 from uwf_git.commands.remote.push import push_remote
@@ -22,17 +22,9 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
+__all__ = ["hub", "world"]
+
 PLAIN = ("refs/threads/*:refs/threads/*", "refs/archive/*:refs/archive/*")
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
-
-
-@pytest.fixture
-def world(hub: Hub) -> World:
-    return hub.clone()
 
 
 @pytest.fixture
@@ -269,14 +261,13 @@ def test_of_two_pushes_at_once_one_wins_and_nothing_is_lost(hub: Hub, git: Git) 
     worlds = [hub.clone() for _count in range(4)]
     thread = worlds[0].begun()
     assert push(worlds[0], active(thread)).accepted
-    for world in worlds[1:]:
-        git("fetch", "-q", hub.path, f"{active(thread)}:{active(thread)}", cwd=world.store.path)
-    for world in worlds:
-        world.step(thread, command="mine", workdir=str(world.place))
-    commands = [["git", "push", "hub", active(thread)] for _world in worlds]
+    for each in worlds[1:]:
+        git("fetch", "-q", hub.path, f"{active(thread)}:{active(thread)}", cwd=each.store.path)
+    for each in worlds:
+        each.step(thread, command="mine", workdir=str(each.place))
+    command = ["git", "push", "hub", active(thread)]
     running = [
-        subprocess.Popen(command, cwd=world.store.path, stderr=subprocess.PIPE)
-        for command, world in zip(commands, worlds, strict=True)
+        subprocess.Popen(command, cwd=each.store.path, stderr=subprocess.PIPE) for each in worlds
     ]
 
     told = [process.communicate()[1].decode() for process in running]
@@ -417,8 +408,7 @@ def test_rules_hold_on_every_way_in(
     bad = refused(world, active(thread))
 
     assert re.search("blob [0-9a-f]{40} takes 2m, and at most 1m may be pushed here", bad.told)
-    deleted = push(world, f":{active(thread)}")
-    assert "it would be lost" in deleted.errors[0]
+    assert "it would be lost" in push(world, f":{active(thread)}").errors[0]
 
 
 def test_hooks_path_of_the_pusher_does_not_switch_the_rules_off(

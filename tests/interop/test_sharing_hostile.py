@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, share
+from commands.sharing import Site, another, share
 from commands.world import Git, World
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Blob, Commit, ObjectID, Tree
@@ -30,12 +30,19 @@ from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack
 from uwf_git.store.store import open_store
 
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+TIP = {f"refs/threads/{OTHER}": "1" * 40}
 
 
 @pytest.fixture
 def site(world: World, tmp_path: Path) -> Site:
     """Return a store with a thread that is not shared."""
     return share(world, str(tmp_path / "nowhere.git"))[0]
+
+
+@pytest.fixture
+def receiver(world: World, hub: Path) -> Site:
+    """Return another store."""
+    return another(world, str(hub))
 
 
 def redirected(site: Site, url: str) -> Site:
@@ -94,8 +101,7 @@ def packs_of(site: Site) -> list[str]:
 @pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS.keys())
 def test_an_invalid_pack_leaves_nothing_behind(pack: bytes, site: Site, git: Git) -> None:
     before, packs = site.refs(), packs_of(site)
-    refs = {f"refs/threads/{OTHER}": "1" * 40}
-    with liar(advertised(refs), line(b"NAK\n") + pack) as url:
+    with liar(advertised(TIP), line(b"NAK\n") + pack) as url:
         if pack:
             with pytest.raises(RemoteFailed):
                 redirected(site, url).fetch()
@@ -118,13 +124,9 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
 def test_a_pack_that_unfolds_to_gigabytes_is_refused_and_not_kept(bomb: bytes, site: Site) -> None:
     before, packs = site.refs(), packs_of(site)
-    refs = {f"refs/threads/{OTHER}": "1" * 40}
-    with (
-        liar(advertised(refs), line(b"NAK\n") + bomb) as url,
-        refuses("transfer-too-large") as refused,
-    ):
+    with liar(advertised(TIP), line(b"NAK\n") + bomb) as url, refuses("transfer-too-large") as told:
         redirected(site, url).fetch()
-    assert "\n" not in refused.value.message
+    assert "\n" not in told.value.message
     assert site.refs() == before
     assert list((site.path / "uwf" / "incoming").iterdir()) == []
     assert packs_of(site) == packs
@@ -132,8 +134,7 @@ def test_a_pack_that_unfolds_to_gigabytes_is_refused_and_not_kept(bomb: bytes, s
 
 def test_refs_and_messages_without_end_are_cut_off(site: Site) -> None:
     many = b"".join(line(b"2" * 40 + b" refs/heads/%060000d" % at) for at in range(500))
-    refs = {f"refs/threads/{OTHER}": "1" * 40}
-    band = advertised(refs, b"side-band-64k")
+    band = advertised(TIP, b"side-band-64k")
     endless = line(b"\2" + b"x" * 60000) * 500
     for greeting, answer in ((many, b""), (band, line(b"NAK\n") + endless)):
         with liar(greeting, answer) as url, refuses("transfer-too-large", match="more than 24m"):
@@ -165,10 +166,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def test_json_that_takes_gigabytes_of_memory_is_refused_in_little(
-    site: Site, tmp_path: Path
+    site: Site, tmp_path: Path, hub: Path
 ) -> None:
     """The file has 31 MiB, which is allowed; as Python values it takes some 700 MB."""
-    hub = make_hub(tmp_path)
     there = open_store(str(hub))
     tip, objects = thread_tip(site), open_store(str(site.path)).objects
     needed = [objects[each] for each in list_new_objects(objects, tip, ())]
@@ -187,8 +187,7 @@ def test_json_that_takes_gigabytes_of_memory_is_refused_in_little(
     command = [sys.executable, "-c", _MEASURE, *clone]
 
     with open(tmp_path / "told", "w+b") as told:
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=told, stderr=told)
-        process.wait()
+        subprocess.Popen(command, cwd=tmp_path, stdout=told, stderr=told).wait()
 
     *_, used = (tmp_path / "told").read_text().split()
     assert "took too much memory" in (tmp_path / "told").read_text()
@@ -196,10 +195,8 @@ def test_json_that_takes_gigabytes_of_memory_is_refused_in_little(
 
 
 def test_a_thread_whose_objects_did_not_all_come_is_named_and_not_tracked(
-    site: Site, world: World, tmp_path: Path, git: Git
+    site: Site, receiver: Site, git: Git
 ) -> None:
-    hub = make_hub(tmp_path)
-    receiver = another(world, str(hub))
     tip = thread_tip(site)
     thread = next(iter(site.refs("threads"))).removeprefix("threads/")
     greeting = advertised({f"refs/threads/{thread}": tip})
@@ -214,10 +211,7 @@ def test_a_thread_whose_objects_did_not_all_come_is_named_and_not_tracked(
     assert git("fsck", "--strict", "--connectivity-only", cwd=receiver.path) == ""
 
 
-def test_the_same_thread_comes_whole_the_next_time(
-    site: Site, world: World, tmp_path: Path
-) -> None:
-    receiver = another(world, str(make_hub(tmp_path)))
+def test_the_same_thread_comes_whole_the_next_time(site: Site, receiver: Site) -> None:
     tip = thread_tip(site)
     thread = next(iter(site.refs("threads")))
     with liar(advertised({f"refs/{thread}": tip}), line(b"NAK\n") + pack_of(site, tip)) as url:
@@ -226,10 +220,7 @@ def test_the_same_thread_comes_whole_the_next_time(
     assert receiver.refs("threads") == site.refs("threads")
 
 
-def test_a_thread_ref_at_a_blob_is_refused(
-    site: Site, world: World, tmp_path: Path, git: Git
-) -> None:
-    hub = make_hub(tmp_path)
+def test_a_thread_ref_at_a_blob_is_refused(site: Site, hub: Path, git: Git) -> None:
     blob = git("hash-object", "-w", "--stdin", cwd=hub, stdin="a note").strip()
     git("update-ref", f"refs/threads/{OTHER}", blob, cwd=hub)
     fetched = redirected(site, str(hub)).fetch()
@@ -239,8 +230,7 @@ def test_a_thread_ref_at_a_blob_is_refused(
     assert site.find(f"threads/{OTHER}") is None
 
 
-def test_invalid_names_are_ignored_and_reported(site: Site, tmp_path: Path, git: Git) -> None:
-    hub = make_hub(tmp_path)
+def test_invalid_names_are_ignored_and_reported(site: Site, hub: Path, git: Git) -> None:
     tip = thread_tip(site)
     git("push", "--quiet", hub, f"{tip}:refs/threads/main", cwd=site.path)
     git("push", "--quiet", hub, f"{tip}:refs/workflows/{OTHER}", cwd=site.path)
@@ -296,8 +286,7 @@ def test_a_path_without_a_repository_is_named(site: Site, tmp_path: Path) -> Non
             act()
 
 
-def test_what_fails_here_is_not_blamed_on_the_remote(site: Site, tmp_path: Path) -> None:
-    hub = make_hub(tmp_path)
+def test_what_fails_here_is_not_blamed_on_the_remote(site: Site, hub: Path) -> None:
     redirected(site, str(hub)).push()
     (site.path / "uwf" / "incoming").write_text("a file where a folder must be")
     with pytest.raises(FileExistsError):

@@ -60,10 +60,7 @@ def test_redirect_is_followed_and_the_password_stays_behind(
     how: str, hub: Path, world: World
 ) -> None:
     asked: list[str | None] = []
-    with (
-        git_over_http(hub.parent, asked=asked) as there,
-        redirecting(there) as url,
-    ):
+    with git_over_http(hub.parent, asked=asked) as there, redirecting(there) as url:
         named = url.replace("://", f"://{LOGIN}@") if how == "url" else url
         site, thread = share(world, f"{named}/hub.git")
         asking(site, f"{named}/hub.git")

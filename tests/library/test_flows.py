@@ -43,7 +43,6 @@ REASON = "too many errors; the direction may be wrong"
 
 WATCHED = """\
 name: watched
-description: A loop that goes wrong.
 initialState: {errorCount: 0}
 config: {stateSnapshot: true}
 root:

@@ -118,8 +118,7 @@ def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
         "1",
     ]
     read = [parse_position(text) for text in texts]
-    found = random.Random(1).sample(read, len(read))
-    assert sorted(found, key=order) == read
+    assert sorted(random.Random(1).sample(read, len(read)), key=order) == read
 
 
 INSIDE: list[Any] = [

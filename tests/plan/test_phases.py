@@ -41,81 +41,67 @@ def summary(story: Story) -> tuple[str, int | None, int, str]:
 
 REJECTED = "缺少测试; x; write one"
 
-WORDS = [
-    ("begun", Story(), ("planning", None, 0, "")),
-    ("planned", Story().step("planner"), ("planning", None, 0, "")),
-    (
-        "rejected",
+WORDS = {
+    "begun": (Story(), ("planning", None, 0, "")),
+    "planned": (Story().step("planner"), ("planning", None, 0, "")),
+    "rejected": (
         Story().step("planner").step("plan-verifier", NO),
         ("planning", None, 1, REJECTED),
     ),
-    (
-        "plans follow",
+    "plans follow": (
         Story().step("planner").step("plan-verifier", YES),
         ("executing", None, 0, ""),
     ),
-    ("first plan", Story().planned(), ("executing", 0, 0, "")),
-    ("work done", Story().planned().step("executor"), ("executing", 0, 0, "")),
-    ("second plan", Story().planned().plan(), ("executing", 1, 0, "")),
-    ("crashed", Story().planned().plan().crash("executor"), ("executing", 1, 1, "exit status 1")),
-    (
-        "a verifier that breaks is no try",
+    "first plan": (Story().planned(), ("executing", 0, 0, "")),
+    "work done": (Story().planned().step("executor"), ("executing", 0, 0, "")),
+    "second plan": (Story().planned().plan(), ("executing", 1, 0, "")),
+    "crashed": (Story().planned().plan().crash("executor"), ("executing", 1, 1, "exit status 1")),
+    "a verifier that breaks is no try": (
         Story().planned().step("executor").crash("verifier"),
         ("executing", 0, 0, "exit status 1"),
     ),
-    (
-        "an interruption is no try",
+    "an interruption is no try": (
         Story().planned().crash("executor", counts=False),
         ("executing", 0, 0, "exit status 1"),
     ),
-    (
-        "used up",
+    "used up": (
         Story().planned().crash("executor").crash("executor").crash("executor", "failed"),
         ("waiting_human", 0, 3, "exit status 1"),
     ),
-    (
-        "continued",
+    "continued": (
         Story().planned().crash("executor", "failed").add("retry", reason="use pip"),
         ("executing", 0, 0, "exit status 1"),
     ),
-    (
-        "asked",
+    "asked": (
         Story().planned().add("wait", "waiting", role="executor"),
         ("waiting_human", 0, 0, ""),
     ),
-    (
-        "limit",
+    "limit": (
         Story().add("wait", "waiting", role="planner", until_ms=9),
         ("planning", None, 0, ""),
     ),
-    ("paused", Story().add("pause", "paused", paused_from="ready"), ("planning", None, 0, "")),
-    (
-        "paused after a failure",
+    "paused": (Story().add("pause", "paused", paused_from="ready"), ("planning", None, 0, "")),
+    "paused after a failure": (
         Story().crash("planner", "failed").add("pause", "paused", paused_from="failed"),
         ("waiting_human", None, 1, "exit status 1"),
     ),
-    (
-        "stopped",
+    "stopped": (
         Story().planned().add("kill", "killed", reason="enough"),
         ("failed", 0, 0, "enough"),
     ),
-    (
-        "completed",
+    "completed": (
         Story().planned().plan().plan().add("end", "completed"),
         ("completed", None, 0, ""),
     ),
-    ("taken back", Story().planned().plan().add("poke"), ("executing", 0, 0, "")),
-    (
-        "a plan is not done because an earlier one was",
+    "taken back": (Story().planned().plan().add("poke"), ("executing", 0, 0, "")),
+    "a plan is not done because an earlier one was": (
         Story().planned().plan().crash("executor").crash("executor", "failed"),
         ("waiting_human", 1, 2, "exit status 1"),
     ),
-]
+}
 
 
-@pytest.mark.parametrize(
-    ("story", "expected"), [row[1:] for row in WORDS], ids=[w[0] for w in WORDS]
-)
+@pytest.mark.parametrize(("story", "expected"), WORDS.values(), ids=WORDS.keys())
 def test_words_of_the_seed(story: Story, expected: tuple[str, int | None, int, str]) -> None:
     assert summary(story) == expected
 

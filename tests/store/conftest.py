@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dulwich.object_store import MemoryObjectStore
 from store.signing_keys import key, trusted
 from store.story import Story
 
@@ -64,6 +65,12 @@ def store(tmp_path: Path) -> Store:
     create_store(path)
     set_config(f"{path}/config", "uwf.fsync", "false")
     return open_store(path)
+
+
+@pytest.fixture
+def objects() -> MemoryObjectStore:
+    """Return objects that are in memory alone."""
+    return MemoryObjectStore()
 
 
 @pytest.fixture

@@ -151,10 +151,8 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
-def test_invalid_now_json_names_its_commit(
-    store: Store, clock: Callable[[], int], content: bytes
-) -> None:
-    snapshot = rewritten(Story(store, clock), with_file("now.json", content))
+def test_invalid_now_json_names_its_commit(story: Story, content: bytes) -> None:
+    snapshot = rewritten(story, with_file("now.json", content))
     with refuses("damaged-commit", status=5) as caught:
         snapshot.get_present()
     assert snapshot.commit.oid in caught.value.message
@@ -170,30 +168,28 @@ def test_a_present_with_a_text_that_nothing_can_print_is_damage(story: Story) ->
 
 
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:20]))
-def test_invalid_start_json_names_its_commit(
-    store: Store, clock: Callable[[], int], content: bytes
-) -> None:
-    snapshot = rewritten(Story(store, clock), with_file("start.json", content))
+def test_invalid_start_json_names_its_commit(story: Story, content: bytes) -> None:
+    snapshot = rewritten(story, with_file("start.json", content))
     with refuses("damaged-commit", match=rf"{snapshot.commit.oid} has a start\.json that is not"):
         snapshot.get_start()
 
 
-def test_start_json_of_another_type_is_damage(store: Store, clock: Callable[[], int]) -> None:
-    snapshot = rewritten(Story(store, clock), with_file("start.json", encode_node(WORKFLOW)[1]))
+def test_start_json_of_another_type_is_damage(story: Story) -> None:
+    snapshot = rewritten(story, with_file("start.json", encode_node(WORKFLOW)[1]))
     with refuses("damaged-commit", match=r"start\.json that is not a StartNode"):
         snapshot.get_start()
 
 
 @pytest.mark.parametrize("name", ["now.json", "start.json", "nodes"])
-def test_missing_part_is_damage(store: Store, clock: Callable[[], int], name: str) -> None:
-    snapshot = rewritten(Story(store, clock), without(name))
+def test_missing_part_is_damage(story: Story, name: str) -> None:
+    snapshot = rewritten(story, without(name))
     with refuses("damaged-commit") as caught:
         assert [snapshot.get_present(), snapshot.get_start(), snapshot.get_head_node()]
     assert f"{snapshot.commit.oid} has no {name}" in caught.value.message
 
 
-def test_nodes_as_a_file_is_damage(store: Store, clock: Callable[[], int]) -> None:
-    snapshot = rewritten(Story(store, clock), with_file("nodes", b"a file"))
+def test_nodes_as_a_file_is_damage(story: Story) -> None:
+    snapshot = rewritten(story, with_file("nodes", b"a file"))
     with refuses("damaged-object", match="is not a tree"):
         snapshot.get_head_node()
 
@@ -316,8 +312,7 @@ def oid_of(snapshot: Snapshot, node: Node, part: str) -> ObjectID:
     return oid
 
 
-def test_unknown_node_is_no_damage(store: Store, clock: Callable[[], int]) -> None:
-    Story(store, clock)
+def test_unknown_node_is_no_damage(store: Store, story: Story) -> None:
     nobody = build_node(TEXT, "nobody has this", timestamp=0).hash
     with pytest.raises(NoSuchNode, match=nobody):
         NodeLookup(store).get(nobody)

@@ -59,8 +59,7 @@ def test_builtin_schemas_are_in_a_store_that_holds_nothing() -> None:
     assert [lookup.find(node.hash) for node in BUILTIN_NODES] == list(BUILTIN_NODES)
 
 
-def test_whole_copy_is_given_though_another_is_damaged() -> None:
-    store = fresh_store()
+def test_whole_copy_is_given_though_another_is_damaged(store: Store) -> None:
     node = build_node(TEXT, "right", timestamp=0)
     add_misnamed(store, node.hash, TEXT, "wrong")
     hand_over(store, THREAD)
@@ -70,16 +69,14 @@ def test_whole_copy_is_given_though_another_is_damaged() -> None:
     assert NodeLookup(store).get(node.hash).payload == "right"
 
 
-def test_damage_is_reported_if_no_copy_is_whole() -> None:
-    store = fresh_store()
+def test_damage_is_reported_if_no_copy_is_whole(store: Store) -> None:
     add_misnamed(store, NOWHERE, TEXT, "wrong")
 
     with pytest.raises(StoreDamaged, match=f"{NOWHERE} holds other content"):
         NodeLookup(store).find(NOWHERE)
 
 
-def test_ref_whose_folder_is_gone_hides_nothing_and_holds_nothing() -> None:
-    store = fresh_store()
+def test_ref_whose_folder_is_gone_hides_nothing_and_holds_nothing(store: Store) -> None:
     name = add_unchecked(store, TEXT, "hello")
     hand_over(store, OTHER)
     assert store.refs.create(THREAD, write_commit_of_nothing(store))
@@ -548,8 +545,7 @@ def test_node_is_found_where_it_lies(nodes: set[Node]) -> None:
             assert object_id(blob) in objects
 
 
-def test_only_folders_that_differ_are_read() -> None:
-    objects = MemoryObjectStore()
+def test_only_folders_that_differ_are_read(objects: MemoryObjectStore) -> None:
     old, new = folder(objects, *NODES[:-1]), folder(objects, *NODES)
     read: list[ObjectID] = []
 
@@ -598,8 +594,7 @@ def test_file_that_is_no_node_is_reported(entries: Any, path: str, problem: str)
     assert told(objects, place, place) == []
 
 
-def test_file_that_changes_is_replaced() -> None:
-    objects = MemoryObjectStore()
+def test_file_that_changes_is_replaced(objects: MemoryObjectStore) -> None:
     other = Blob.from_string(b"y")
     objects.add_objects([(other, None)])
     places = [
@@ -610,8 +605,7 @@ def test_file_that_changes_is_replaced() -> None:
     assert told(objects, *places) == [("replaced", f"nodes/8/F/{STEM}.md")]
 
 
-def test_missing_folder_is_reported_and_the_others_checked() -> None:
-    objects = MemoryObjectStore()
+def test_missing_folder_is_reported_and_the_others_checked(objects: MemoryObjectStore) -> None:
     entries = {
         "8": (FOLDER, ObjectID(b"1" * 40)),
         "9": (FOLDER, {"F": (FOLDER, {f"{STEM}.md": (FILE, BLOB.id)})}),
@@ -648,8 +642,7 @@ def test_tree_that_git_would_not_write_is_damaged(
         NodeFolders(store.objects).get(raw(put_raw(store, "tree", content)))
 
 
-def test_blob_is_no_tree() -> None:
-    objects = MemoryObjectStore()
+def test_blob_is_no_tree(objects: MemoryObjectStore) -> None:
     objects.add_objects([(BLOB, None)])
 
     with refuses("damaged-object", match="is not a tree"):

@@ -78,8 +78,7 @@ def test_what_was_added_is_found_in_any_order_and_any_portions(
     assert list(find_names(objects, in_turns, "")) == sorted(nodes)
 
 
-def test_names_are_found_by_their_beginning() -> None:
-    objects = MemoryObjectStore()
+def test_names_are_found_by_their_beginning(objects: MemoryObjectStore) -> None:
     nodes = sorted(text_node(str(number)).hash for number in range(300))
     folder = grown(objects, *(text_node(str(number)) for number in range(300)))
     for prefix in ("", nodes[0][:1], nodes[7][:2], nodes[7][:3], nodes[7], "G"):
@@ -87,16 +86,14 @@ def test_names_are_found_by_their_beginning() -> None:
         assert list(find_names(objects, folder, prefix)) == expected
 
 
-def test_one_name_never_has_two_payloads() -> None:
-    objects = MemoryObjectStore()
+def test_one_name_never_has_two_payloads(objects: MemoryObjectStore) -> None:
     folder = grown(objects, ANY)
     twin = build_node(META, {"title": "twin"}, timestamp=0)._replace(hash=ANY.hash)
     with refuses("node-collision", match=ANY.hash, status=5):
         add_nodes(objects, folder, [twin])
 
 
-def test_a_damaged_node_is_not_taken_for_the_same() -> None:
-    objects = MemoryObjectStore()
+def test_a_damaged_node_is_not_taken_for_the_same(objects: MemoryObjectStore) -> None:
     place = a_tree(**{f"{ANY.hash[2:]}_json": (FILE_MODE, stored(objects, Blob.from_string(b"{")))})
     folder = nested(objects, ANY.hash, place)
     with pytest.raises(DamagedNode, match=ANY.hash):
@@ -140,13 +137,11 @@ def test_a_tree_that_git_would_not_write_is_damage(store: Store, content: bytes)
         get_tree(store.objects, oid)
 
 
-def test_files_that_are_no_nodes_are_not_listed() -> None:
-    objects = MemoryObjectStore()
+def test_files_that_are_no_nodes_are_not_listed(objects: MemoryObjectStore) -> None:
     blob = stored(objects, Blob.from_string(b""))
     leaf = a_tree(README=(FILE_MODE, blob), **{"0" * 11: (FILE_MODE, blob)})
     leaf[b"\xff.json"] = (FILE_MODE, blob)
-    folder = nested(objects, "00", leaf)
-    assert list(find_names(objects, folder, "")) == []
+    assert list(find_names(objects, nested(objects, "00", leaf), "")) == []
 
 
 @given(st.lists(st.text(st.characters(codec="ascii"), max_size=3), max_size=60, unique=True))

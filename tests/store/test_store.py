@@ -409,7 +409,7 @@ def test_safe_directory_is_trusted(
 
 
 @pytest.fixture
-def project_store_places(tmp_path: Path, git: Git) -> Path:
+def work_tree(tmp_path: Path, git: Git) -> Path:
     """Return a work tree with one commit."""
     path = tmp_path / "my project"
     git("init", "--quiet", path, cwd=tmp_path)
@@ -443,13 +443,13 @@ def test_half_a_repository_is_none(tmp_path: Path, missing: str) -> None:
 
 
 def test_the_hint_for_a_missing_head_makes_it_and_changes_nothing_else(
-    project_store_places: Path, git: Git
+    work_tree: Path, git: Git
 ) -> None:
-    (project_store_places / ".git" / "HEAD").unlink()
+    (work_tree / ".git" / "HEAD").unlink()
     with pytest.raises(NotAStore) as caught:
-        open_store(str(project_store_places / ".git"))
+        open_store(str(work_tree / ".git"))
     subprocess.run(["sh", "-c", str(caught.value.hint).partition(": ")[2]], check=True)
-    assert git("rev-parse", "--is-bare-repository", cwd=project_store_places) == "false\n"
+    assert git("rev-parse", "--is-bare-repository", cwd=work_tree) == "false\n"
 
 
 def test_a_user_cannot_make_a_repository_another_kind(store: Store, tmp_path: Path) -> None:
@@ -459,27 +459,18 @@ def test_a_user_cannot_make_a_repository_another_kind(store: Store, tmp_path: Pa
 
 
 def test_a_whole_thread_touches_nothing_of_the_project(
-    project_store_places: Path, git: Git, clock: Callable[[], int]
+    work_tree: Path, git: Git, clock: Callable[[], int]
 ) -> None:
-    (project_store_places / "file").write_text("changed")
-    git("add", "file", cwd=project_store_places)
-    untouched = [
-        project_store_places / ".git" / name for name in ("HEAD", "index", "config", "logs/HEAD")
-    ]
+    (work_tree / "file").write_text("changed")
+    git("add", "file", cwd=work_tree)
+    untouched = [work_tree / ".git" / name for name in ("HEAD", "index", "config", "logs/HEAD")]
 
     def look() -> list[object]:
-        told = [
-            git("status", "--porcelain", cwd=project_store_places),
-            git("branch", "-av", cwd=project_store_places),
-        ]
-        return [
-            *told,
-            sorted(os.listdir(project_store_places)),
-            *[path.read_bytes() for path in untouched],
-        ]
+        told = [git("status", "--porcelain", cwd=work_tree), git("branch", "-av", cwd=work_tree)]
+        return [*told, sorted(os.listdir(work_tree)), *[path.read_bytes() for path in untouched]]
 
     before = look()
-    story = Story(open_store(str(project_store_places)), clock)
+    story = Story(open_store(str(work_tree)), clock)
     story.step()
     story.end()
     assert look() == before

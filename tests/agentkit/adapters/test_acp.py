@@ -271,8 +271,7 @@ def test_program_corrects_in_the_same_session_and_leaves_nothing_behind(
 def test_program_that_is_ended_takes_the_agent_along(
     number: signal.Signals, agent: Agent, turn: Turn
 ) -> None:
-    command = agent.command([{"spawn": 74}, {"hang": True}])
-    with turn.start("acp", command, turn.thread) as process:
+    with turn.start("acp", agent.command([{"spawn": 74}, {"hang": True}]), turn.thread) as process:
         until = time.monotonic() + 20
         while time.monotonic() < until and not (
             (agent.place / "log").exists() and len(agent.pids()) == 2

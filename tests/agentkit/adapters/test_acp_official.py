@@ -72,7 +72,6 @@ def test_session_of_an_earlier_turn_is_loaded(tmp_path: Path) -> None:
 
     assert (answer.text, answer.session) == ("Gone on.", "s0")
     assert read_log(tmp_path)["loaded"] == "s0"
-    kinds = [event["type"] for event in answer.trace]
-    assert kinds == ["message", "tool", "permission"]
+    assert [event["type"] for event in answer.trace] == ["message", "tool", "permission"]
     tool = answer.trace[1]
     assert (tool["name"], tool["ok"], tool["output"]) == ("Run tests", True, {"exit": 0})

@@ -106,8 +106,7 @@ def test_plans_that_cannot_be_carried_out(check: Check, tmp_path: Path) -> None:
 
 def test_turn_tells_the_directory_and_the_time(turn: Turn) -> None:
     """The directory is in the state of the thread, the time that of the step before."""
-    patch = json.dumps({"planDir": "plans"})
-    turn.uwf("thread", "patch", turn.thread, patch)
+    turn.uwf("thread", "patch", turn.thread, json.dumps({"planDir": "plans"}))
     (turn.place / "plans").mkdir()
     (turn.place / "plans/000-a.md").write_text("x")
     reply = turn.place / "reply.json"

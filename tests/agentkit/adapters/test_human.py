@@ -119,8 +119,7 @@ def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, perso
         "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, "
         f"*{step(turn)!r}], process_group=0).returncode)"
     )
-    me = person("-c", background)
-    status, shown = me.end()
+    status, shown = person("-c", background).end()
 
     assert status == 3
     assert "cannot ask a person" in shown

@@ -85,8 +85,7 @@ def test_answer_is_shown_as_it_comes(
         shown.add(ended.run.stdout[place : place + 7])
     live.end()
 
-    answer = adapter.parse(ended).text.strip()
-    assert answer in capfd.readouterr().err
+    assert adapter.parse(ended).text.strip() in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("adapter", LINED, ids=lambda each: each.name)

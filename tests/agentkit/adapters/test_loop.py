@@ -146,8 +146,7 @@ def test_what_is_called_beside_the_answer_is_done_first_and_has_to_succeed(tmp_p
 
 @pytest.mark.parametrize("content", ["# Report", ""])
 def test_object_that_is_said_and_not_handed_in_is_the_answer(tmp_path: Path, content: str) -> None:
-    said = json.dumps({**DONE, "content": content})
-    ended, _ = run(tmp_path, Odd(body=chat(said)))
+    ended, _ = run(tmp_path, Odd(body=chat(json.dumps({**DONE, "content": content}))))
     assert (ended.text, ended.structured) == (content, {"ok": True})
 
 

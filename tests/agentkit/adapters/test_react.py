@@ -119,8 +119,7 @@ def test_the_time_limit_does_not_begin_anew_with_a_correction(
     adapter = ReactAdapter()
     with scripted(DONE) as served:
         first = adapter.ask(question(served.url, tmp_path, timeout_s=60))
-        late = SimpleNamespace(monotonic=lambda: time.monotonic() + 61)
-        monkeypatch.setattr(model, "time", late)
+        monkeypatch.setattr(model, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 61))
         with pytest.raises(AskFailed) as caught:
             adapter.ask(question(served.url, tmp_path, session=first.session, timeout_s=60))
     assert caught.value.kind == "timed-out"

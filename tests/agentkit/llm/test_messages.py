@@ -176,8 +176,7 @@ def test_refusals_are_explained_as_ever(golden: Golden) -> None:
 
 @given(st.integers(200, 599), st.binary() | st.text().map(str.encode))
 def test_no_response_makes_an_error_show_the_key(status: int, body: bytes) -> None:
-    echoed = {"error": {"message": f"you sent sk-geheim {body!r}"}}
-    for raw in (body, json.dumps(echoed).encode()):
+    for raw in (body, json.dumps({"error": {"message": f"you sent sk-geheim {body!r}"}}).encode()):
         failure = refuse(status, raw, {"location": "x", "content-type": "y"})
         told = "" if failure is None else f"{failure.message} {failure.hint} {failure.facts}"
         assert "sk-geheim" not in told

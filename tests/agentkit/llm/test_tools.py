@@ -57,11 +57,6 @@ def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
 MADE_UP = Path(__file__).parent / "made_up" / "file_tools.json"
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 def run(tool: Callable[[WorkFolder, ToolArguments], str], place: Path, **values: Any) -> str:
     return tool(open_work_folder(str(place)), ToolArguments(tool.__name__, values))
 
@@ -70,6 +65,7 @@ def test_file_tools_do_and_tell_what_they_ever_did(
     tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
     told: list[str] = []
+    around = Surroundings({"PATH": os.environ["PATH"]}, None, 60)
     for number, (case, asked) in enumerate(json.loads(MADE_UP.read_text()).items()):
         place = tmp_path / str(number)
         place.mkdir()
@@ -78,7 +74,8 @@ def test_file_tools_do_and_tell_what_they_ever_did(
             (place / name).write_bytes(content.encode("latin-1"))
         told.append(f"{case}\n")
         for name, values in asked["calls"]:
-            outcome = call(toolbox(place), name, values)
+            box = build_toolbox(open_work_folder(str(place)), thread=None, around=lambda: around)
+            outcome = call(box, name, values)
             text = json.dumps(outcome.text).replace(os.path.realpath(place), "PLACE")
             told.append(f"    {name} {json.dumps(values)}\n")
             told.append(f"        {'error: ' if outcome.is_error else ''}{text}\n")
@@ -88,19 +85,19 @@ def test_file_tools_do_and_tell_what_they_ever_did(
     golden("file_tools.txt", "".join(told))
 
 
-def test_a_long_file_comes_in_parts_that_can_be_put_together(place: Path) -> None:
+def test_a_long_file_comes_in_parts_that_can_be_put_together(tmp_path: Path) -> None:
     lines = [f"{n} {'x' * 90}\n" for n in range(2_000)]
-    (place / "a").write_text("".join(lines))
+    (tmp_path / "a").write_text("".join(lines))
     read: list[str] = []
     while len(read) < len(lines):
-        part = run(read_file, place, path="a", first_line=len(read) + 1)
+        part = run(read_file, tmp_path, path="a", first_line=len(read) + 1)
         assert len(part) <= LONGEST_READ + 100
         read += [line for line in part.splitlines(keepends=True) if not line.startswith("[…")]
     assert read == lines
 
 
 def test_a_folder_that_cannot_be_read_does_not_hide_the_others(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def scan(path: str) -> Any:
         if path.endswith("sealed"):
@@ -108,16 +105,16 @@ def test_a_folder_that_cannot_be_read_does_not_hide_the_others(
         return scan_any(path)
 
     for path in ("sealed", "src/main"):
-        (place / path).mkdir(parents=True)
+        (tmp_path / path).mkdir(parents=True)
     scan_any = os.scandir
     monkeypatch.setattr(os, "scandir", scan)
 
-    assert run(list_files, place) == "sealed/\nsrc/\nsrc/main/"
+    assert run(list_files, tmp_path) == "sealed/\nsrc/\nsrc/main/"
 
 
-def test_one_endless_line_is_cut(place: Path) -> None:
-    (place / "a").write_text("x" * 200_000)
-    told = run(read_file, place, path="a")
+def test_one_endless_line_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x" * 200_000)
+    told = run(read_file, tmp_path, path="a")
     assert len(told) < LONGEST_READ + 100
     assert told.endswith("[… line 1 is longer; first_line=2 skips the rest …]")
 
@@ -134,11 +131,11 @@ def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, n
             run(patch_file, place, path="a", old=old, new=new)
 
 
-def test_a_file_that_is_too_large_to_be_written_is_not_patched(place: Path) -> None:
-    (place / "a").write_bytes(b"once" + b"-" * 10 * 2**20)
+def test_a_file_that_is_too_large_to_be_written_is_not_patched(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"once" + b"-" * 10 * 2**20)
     with pytest.raises(ToolFailed, match="a is larger than 10 MiB"):
-        run(patch_file, place, path="a", old="once", new="")
-    assert (place / "a").stat().st_size == 4 + 10 * 2**20
+        run(patch_file, tmp_path, path="a", old="once", new="")
+    assert (tmp_path / "a").stat().st_size == 4 + 10 * 2**20
 
 
 def fetch(context: MakeContext, *, steps: list[dict[str, Any]] | None = None, **values: Any) -> str:
@@ -171,8 +168,7 @@ def step(content: str) -> dict[str, Any]:
 
 
 def test_a_long_step_comes_in_parts(context: MakeContext) -> None:
-    whole = fetch(context, steps=[step("y" * 50_000)], step=1, offset=0)
-    assert "offset=30000 gives them" in whole
+    assert "offset=30000 gives them" in fetch(context, steps=[step("y" * 50_000)], step=1, offset=0)
     assert fetch(context, steps=[step("y" * 50_000)], step=1, offset=30_000).endswith("y")
     assert fetch(context, steps=[step("y")], step=1, offset=99_999).startswith("(there are only ")
 
@@ -239,14 +235,6 @@ def test_being_asked_to_end_ends_the_command_and_us(tmp_path: Path) -> None:
         shell(tmp_path, "touch begun; sleep 300")
     thread.join()
     assert caught.value.kind == "interrupted"
-
-
-def toolbox(place: Path, context: MakeContext | None = None) -> Toolbox:
-    return build_toolbox(
-        open_work_folder(str(place)),
-        thread=context,
-        around=lambda: Surroundings({"PATH": os.environ["PATH"]}, None, 60),
-    )
 
 
 def call(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResult:

@@ -85,8 +85,7 @@ def test_batch_is_taken_apart(talk: Talk) -> None:
 
 def test_request_of_the_agent_is_answered(talk: Talk) -> None:
     asked = message(id="q", method="session/request_permission", params={"options": []})
-    odd = message(id=9, method=5, params=[])
-    client = talk(asked, odd)
+    client = talk(asked, message(id=9, method=5, params=[]))
     seen: list[dict[str, Any]] = []
     client.on_update = seen.append
     client.notify("a", {}, WaitLimits())

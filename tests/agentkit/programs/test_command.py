@@ -273,8 +273,7 @@ def test_failure_is_named_and_noted_with_what_it_had_printed(step_dir: Path) -> 
 
 def test_program_that_is_missing_or_takes_too_long_is_named() -> None:
     assert failure_of(lambda: spawn_cli(["no-such-program"], "x")).kind == "missing"
-    late = failure_of(lambda: spawn_cli(["sleep", "60"], "x", timeout_s=0.1))
-    assert late.kind == "timed-out"
+    assert failure_of(lambda: spawn_cli(["sleep", "60"], "x", timeout_s=0.1)).kind == "timed-out"
 
 
 def test_only_variables_of_providers_and_named_ones_are_passed_on(

@@ -62,8 +62,7 @@ ls {uwf.session.repo}/objects/pack | grep -c 'pack$' >> {uwf.place}/seen
 echo '{{"meta": {{}}, "content": "done '$RANDOM$$'"}}'""")
     ran = uwf("run", uwf.file(ENDLESS), "-p", "x", "--agent", agent)
     assert ran.status == 0, ran.err
-    seen = [int(line) for line in (uwf.place / "seen").read_text().split()]
-    assert seen == [1] * 5
+    assert [int(line) for line in (uwf.place / "seen").read_text().split()] == [1] * 5
 
 
 def test_nothing_that_goes_wrong_then_fails_the_command(uwf: Uwf) -> None:

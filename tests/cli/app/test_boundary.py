@@ -46,9 +46,7 @@ def test_shell_that_asks_wrongly_is_not_answered(
     question: str, demo: Demo, session: Session
 ) -> None:
     # Without COMP_WORDS click raises; the user must not see that during completion.
-    asking = session._replace(environ={"_DEMO_COMPLETE": question})
-
-    assert demo(given=asking) == Ran(1, "", "")
+    assert demo(given=session._replace(environ={"_DEMO_COMPLETE": question})) == Ran(1, "", "")
 
 
 @pytest.mark.parametrize("words", [["show", f'"{"x" * 100_000}"'], ["--help"]])

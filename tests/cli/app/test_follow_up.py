@@ -50,11 +50,10 @@ def test_listener_that_fails_is_a_note_and_nothing_else(uwf: Uwf, thread: str) -
     assert note.startswith("note: uwf.onEvent: ")
 
 
-def test_a_committer_that_git_guessed_is_told_once(uwf: Uwf) -> None:
+def test_a_committer_that_git_guessed_is_told_once(uwf: Uwf, thread: str) -> None:
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_COMMITTER")
     }
-    thread = uwf.begun()
     first = uwf("thread", "step", thread, environ=environ)
     assert "warning: git has no address of yours, so commits are by " in first.err
     assert "warning" not in uwf("thread", "pause", thread, environ=environ).err

@@ -138,10 +138,6 @@ def test_any_words_have_a_format_or_none(words: list[str]) -> None:
     assert explicit_format(words) in {None, "json", "text", "yaml"}
 
 
-def tags(text: str) -> list[str]:
-    return [json.loads(line)["tag"] for line in text.splitlines() if line.startswith("{")]
-
-
 @pytest.mark.parametrize(
     "words", [["--debug", "say", "x"], ["say", "x", "--debug"], ["--debug", "say", "--debug", "x"]]
 )
@@ -149,7 +145,8 @@ def test_debug_may_stand_anywhere_and_leaves_the_result_alone(words: list[str], 
     ran = demo(*words)
 
     assert (ran.status, ran.out) == (0, demo("say", "x").out)
-    assert set(tags(ran.err)) == {"W8FET4CS"}
+    tags = {json.loads(line)["tag"] for line in ran.err.splitlines() if line.startswith("{")}
+    assert tags == {"W8FET4CS"}
 
 
 def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:
@@ -256,9 +253,7 @@ class Offered:
         return found
 
 
-def test_thread_is_offered_with_its_status_workflow_and_task(uwf: Uwf, offered: Offered) -> None:
-    thread = uwf.begun()
-
+def test_thread_is_offered_with_its_status_workflow_and_task(offered: Offered, thread: str) -> None:
     assert offered("uwf thread show ") == {thread: "ready, demo: Do it."}
     assert list(offered(f"uwf thread show {thread[:9].lower()}")) == [thread]
     assert list(offered("uwf thread step it.")) == [thread]

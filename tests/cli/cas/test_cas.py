@@ -22,9 +22,16 @@ from uwf_git.cli.cas import JSON_CAS
 from uwf_git.cli.session import Session
 from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node, typed_hash
 from uwf_git.store.lookup import put_nodes
 from uwf_git.store.store import Store
+
+
+@pytest.fixture
+def schema(store: Store) -> NodeHash:
+    """Return the schema of a person."""
+    return put_schema(store, new_caller(), PERSON).hash
 
 
 def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
@@ -121,9 +128,8 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
 
 @pytest.mark.parametrize(("verb", "place"), [("refs", "payload"), ("walk", "")])
 def test_missing_part_is_reported_and_the_status_says_so(
-    verb: str, place: str, cas: Cas, store: Store
+    verb: str, place: str, cas: Cas, store: Store, schema: NodeHash
 ) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
 
     ran = cas(verb, ada, "--format", "text")
@@ -166,8 +172,7 @@ def test_invalid_schema_is_refused_with_every_problem(cas: Cas) -> None:
     assert lines[3].startswith("hint: ")
 
 
-def test_node_that_is_valid(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
+def test_node_that_is_valid(cas: Cas, store: Store, schema: NodeHash) -> None:
     ada = put_person(store, name="Ada")
 
     ran = cas("schema", "validate", ada[:6].lower())
@@ -177,8 +182,7 @@ def test_node_that_is_valid(cas: Cas, store: Store) -> None:
     assert cas("schema", "validate", ada, "--format", "text") == Ran(0, "valid\n", "")
 
 
-def test_value_from_a_file(cas: Cas, store: Store, tmp_path: Path) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
+def test_value_from_a_file(cas: Cas, tmp_path: Path, schema: NodeHash) -> None:
     file = tmp_path / "ada.json"
     file.write_text('{"name": "Ada"}')
 
@@ -229,8 +233,7 @@ def test_whole_nodes_are_ok(cas: Cas, store: Store) -> None:
     assert cas("verify", ada, META, "--format", "text").out == "ok: 2 nodes\n"
 
 
-def test_problems_are_listed_with_their_places(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
+def test_problems_are_listed_with_their_places(cas: Cas, store: Store, schema: NodeHash) -> None:
     ada = add_unchecked(store, schema, {"name": 5, "friend": NOWHERE})
 
     ran = cas("verify", ada)
@@ -327,8 +330,7 @@ def test_terminal_is_shown_controls_spelled_out(
     assert capsys.readouterr().out == "é\\x1b[2J\n\\xff\\x1b"
 
 
-def test_tree_of_a_long_chain_stays_on_the_screen(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
+def test_tree_of_a_long_chain_stays_on_the_screen(cas: Cas, store: Store, schema: NodeHash) -> None:
     people = [build_node(schema, {"name": "p0"}, timestamp=0)]
     for number in range(1, 40):
         fields = {"name": f"p{number}", "friend": people[-1].hash}

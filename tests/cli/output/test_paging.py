@@ -14,8 +14,7 @@ def person(tmp_path: Path, session: Session, capfd: pytest.CaptureFixture[str]) 
     """Return the program at a terminal, whose pager marks each line."""
     uwf = make_uwf(tmp_path, session, capfd)
     mine = {"TERM": "xterm", "NO_COLOR": "1", "GIT_PAGER": "sed 's/^/P:/'", "COLUMNS": "60"}
-    there = uwf.session._replace(environ={**uwf.session.environ, **mine})
-    return Uwf(uwf.place, there, capfd)
+    return Uwf(uwf.place, uwf.session._replace(environ={**uwf.session.environ, **mine}), capfd)
 
 
 SCREEN = {"stdout_is_tty": True, "output_format": "text"}
@@ -36,8 +35,7 @@ def test_read_diff_and_logs_are_paged_and_nothing_else(person: Uwf) -> None:
 
 def test_the_store_names_no_pager(person: Uwf, tmp_path: Path) -> None:
     thread = person.begun()
-    config = Path(str(person.session.repo), "config")
-    set_config(str(config), "core.pager", f"touch {tmp_path}/ran")
+    set_config(str(Path(str(person.session.repo), "config")), "core.pager", f"touch {tmp_path}/ran")
     environ = {**person.session.environ, "PAGER": "sed 's/^/P:/'"}
     del environ["GIT_PAGER"]
 
@@ -49,9 +47,7 @@ def test_the_store_names_no_pager(person: Uwf, tmp_path: Path) -> None:
 def test_less_is_told_what_it_reads(person: Uwf, own: dict[str, str], charset: str) -> None:
     environ = {**person.session.environ, "GIT_PAGER": "echo $LESSCHARSET", "LC_ALL": "C", **own}
 
-    ran = person("thread", "read", person.begun(), **SCREEN, environ=environ)
-
-    assert ran.out == f"{charset}\n"
+    assert person("thread", "read", person.begun(), **SCREEN, environ=environ).out == f"{charset}\n"
 
 
 def test_errors_are_not_paged(person: Uwf) -> None:

@@ -292,8 +292,7 @@ def test_span_is_counted_back_from_now(text: str, ago_ms: int) -> None:
     ],
 )
 def test_time_is_in_utc_unless_it_says_otherwise(text: str, told: str) -> None:
-    moment = datetime.fromtimestamp(read(text).at(NOW_MS) / 1000, tz=UTC)
-    assert moment.isoformat() == told
+    assert datetime.fromtimestamp(read(text).at(NOW_MS) / 1000, tz=UTC).isoformat() == told
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def plan(uwf: Uwf, seat: Seat) -> Seat:
 
 def test_used_up_phase_asks_and_says_why_each_try_failed(uwf: Uwf, plan: Seat) -> None:
     say = ("executor crash", "executor lie", "executor crash", "verifier reject")
-    agent = write_plan_agent(uwf.place, *say)
-
-    run = plan("run", "做一个网站", "--agent", agent, "--max-retries", "2")
+    run = plan(
+        "run", "做一个网站", "--agent", write_plan_agent(uwf.place, *say), "--max-retries", "2"
+    )
     shown = run.wait_for(ASKED)
     assert "the execution of docs/plans/000-准备.md has failed:\n" in shown
     assert "try 1: exit status 1\ntry 2: files_created names 'src/nowhere'" in shown

@@ -93,12 +93,10 @@ def test_an_ai_that_takes_a_prompt_in_a_chinese_project_under_a_plain_locale(
 
     def uwf(*words: str) -> subprocess.CompletedProcess[str]:
         plain = {"LC_ALL": "C", "UWF_REPO": str(tmp_path / "store.git"), "UWF_FORMAT": "json"}
-        environment = {**os.environ, **plain}
-        command = [sys.executable, "-m", "uwf_git", "plan", *words, "-d", str(project)]
         return subprocess.run(
-            command,
+            [sys.executable, "-m", "uwf_git", "plan", *words, "-d", str(project)],
             cwd=tmp_path,
-            env=environment,
+            env={**os.environ, **plain},
             capture_output=True,
             encoding="utf-8",
             check=False,

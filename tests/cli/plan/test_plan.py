@@ -122,12 +122,7 @@ def test_each_verb_takes_a_directory() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "hint"),
-    [
-        ("c\n\n", ""),
-        ("what\n\ncontinue\n 用 make \n", "用 make"),
-        ("s\n", None),
-        ("stop\n", None),
-    ],
+    [("c\n\n", ""), ("what\n\ncontinue\n 用 make \n", "用 make"), ("s\n", None), ("stop\n", None)],
 )
 def test_person_decides(monkeypatch: pytest.MonkeyPatch, typed: str, hint: str | None) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
@@ -230,8 +225,7 @@ def test_without_a_server_plans_are_driven_unless_somebody_asked_for_one(
     with no_more_files(), listening(DEFAULTS, None, elsewhere=False) as watch:
         assert watch is None
     assert "has to be ended by hand" in capsys.readouterr().err
-    typed = ((DEFAULTS, 0), (DEFAULTS._replace(address="127.0.0.2"), None))
-    for settings, port in typed:
+    for settings, port in ((DEFAULTS, 0), (DEFAULTS._replace(address="127.0.0.2"), None)):
         with no_more_files(), pytest.raises(CannotListen):
             listening(settings, port, elsewhere=False).__enter__()
 

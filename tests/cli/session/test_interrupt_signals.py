@@ -70,8 +70,7 @@ def engine(uwf: Uwf, *words: str, terminal: int | None = None) -> "subprocess.Po
 
 def left(uwf: Uwf, lives: Lives) -> tuple[str, str]:
     """Return the thread's status and the error of its last attempt; no process may be left."""
-    pids = (uwf.place / "pids").read_text().split()
-    assert [pid for pid in pids if lives(int(pid))] == []
+    assert [pid for pid in (uwf.place / "pids").read_text().split() if lives(int(pid))] == []
     assert uwf.json("ps") == []
     [row] = uwf.json("thread", "list")
     shown = uwf.json("thread", "show", row["thread"])
@@ -84,8 +83,7 @@ def test_terminated_engine_ends_its_agent_and_records_the_attempt(
     verb: str, number: signal.Signals, uwf: Uwf, lives: Lives
 ) -> None:
     """22: a signal hit only the engine, and its agent kept editing."""
-    thread = uwf.begun(uwf.agent(STUBBORN))
-    process = engine(uwf, "thread", verb, thread)
+    process = engine(uwf, "thread", verb, uwf.begun(uwf.agent(STUBBORN)))
 
     process.send_signal(number)
     # A second signal, as from a shell that ends, kills the agent at once.

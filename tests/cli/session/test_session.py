@@ -103,9 +103,7 @@ def test_empty_variables_count_as_unset() -> None:
 
 
 def test_pinned_clock_counts_seconds_and_pinned_ids_count() -> None:
-    sessions = [read_session({"UWF_TEST_NOW": "1760000000000"}) for _ in range(2)]
-
-    for session in sessions:
+    for session in [read_session({"UWF_TEST_NOW": "1760000000000"}) for _ in range(2)]:
         assert [session.now_ms() for _ in range(3)] == [
             1_760_000_000_000,
             1_760_000_001_000,

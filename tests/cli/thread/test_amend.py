@@ -105,7 +105,6 @@ def test_poke_that_is_refused_takes_nothing_back(uwf: Uwf, thread: str) -> None:
 
 FLOW = """\
 name: flow
-description: Several at once.
 root: {type: parallel, id: checks, nodes: [{type: agent, agentId: one, output: said}]}
 """
 
@@ -171,5 +170,4 @@ def test_invalid_patch_changes_nothing(uwf: Uwf) -> None:
         (['{"a": "\\ud800"}'], 1, "surrogate"),
         (['{"a": 1' + "0" * 400 + "}"], 1, ""),
     ]:
-        ran = refused_unchanged(uwf, "patch", words, status, told)
-        assert ran.err.startswith("error: ")
+        assert refused_unchanged(uwf, "patch", words, status, told).err.startswith("error: ")

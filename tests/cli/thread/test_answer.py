@@ -48,8 +48,7 @@ def newest(uwf: Uwf, thread: str) -> dict[str, Any]:
 
 def events(uwf: Uwf, thread: str, git: Callable[..., str]) -> list[str]:
     form = "--format=%(trailers:key=Uwf-Event,valueonly)"
-    log = git("log", form, f"refs/threads/{thread}", cwd=Path(str(uwf.session.repo)))
-    return log.split()
+    return git("log", form, f"refs/threads/{thread}", cwd=Path(str(uwf.session.repo))).split()
 
 
 @pytest.mark.parametrize(

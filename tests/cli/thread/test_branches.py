@@ -15,7 +15,6 @@ from uwf_git.store.threads.local_files import lock_thread
 
 CHECKS = """\
 name: checks
-description: Two at once.
 root:
   type: parallel
   name: quality
@@ -28,6 +27,12 @@ root:
 def split(uwf: Uwf, script: str = "echo done", *, flow: str = CHECKS) -> str:
     """Start a thread of CHECKS, and have it split."""
     return uwf.stepped(uwf.agent(script), workflow=flow)
+
+
+@pytest.fixture
+def thread(uwf: Uwf) -> str:
+    """Return a thread of CHECKS that has split."""
+    return split(uwf)
 
 
 def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:
@@ -77,8 +82,7 @@ def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
     return store, list(list_leaves(store, tip))
 
 
-def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf) -> None:
-    thread = split(uwf)
+def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf, thread: str) -> None:
     store, (first, second) = begun_branches(uwf, thread)
 
     with lock_thread(store, first, since_ms=0):
@@ -111,8 +115,7 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     assert "heldBy" not in uwf.json("thread", "show", thread)
 
 
-def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf) -> None:
-    thread = split(uwf)
+def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf, thread: str) -> None:
     uwf.json("thread", "step", thread, "--agent", "human")
 
     ran = uwf("thread", "step", thread)
@@ -141,8 +144,7 @@ def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     told = "failed (split: 1 failed, 1 completed)"
     assert f"{told} after 1 step of this run; look at it with" in ran.err
     assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
-    again = uwf("thread", "run", thread).err
-    assert f"hint: `uwf thread retry {thread}` lets" in again
+    assert f"hint: `uwf thread retry {thread}` lets" in uwf("thread", "run", thread).err
     assert told in uwf("thread", "list", "--format", "text").out
     assert f"status    {told}" in uwf("thread", "show", thread, "--format", "text").out
     assert uwf.json("thread", "show", thread)["branchStatus"] == "failed"
@@ -179,9 +181,7 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
     assert told[4] == "step 1 quality: 2 completed"
 
 
-def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
-    thread = split(uwf)
-
+def test_show_full_tells_the_steps_of_branches(uwf: Uwf, thread: str) -> None:
     def steps(*words: str) -> list[str]:
         ran = uwf("thread", "show", thread, *words, "--format", "text")
         assert ran.status == 0, ran.err
@@ -199,8 +199,7 @@ def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
     assert steps() == ["1. quality"]
 
 
-def test_at_names_the_thread_and_not_its_branches(uwf: Uwf) -> None:
-    thread = split(uwf)
+def test_at_names_the_thread_and_not_its_branches(uwf: Uwf, thread: str) -> None:
     uwf.json("thread", "step", thread)
 
     assert uwf.json("thread", "show", "@")["thread"] == thread

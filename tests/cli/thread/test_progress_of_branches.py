@@ -56,8 +56,7 @@ def test_branch_that_waits_for_a_limit_is_named(uwf: Uwf) -> None:
 
 
 def test_branch_that_fails_leaves_a_line_at_a_terminal(terminal: Uwf) -> None:
-    file = terminal.file(CHECKS)
-    ran = terminal("run", file, "-p", "x", "--agent", terminal.agent(FAILS))
+    ran = terminal("run", terminal.file(CHECKS), "-p", "x", "--agent", terminal.agent(FAILS))
 
     assert ran.status == 3
     seen = Terminal(100, 24)

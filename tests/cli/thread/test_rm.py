@@ -34,9 +34,7 @@ def test_thread_stays_unless_the_person_says_yes(
 def test_person_is_asked_once_for_all(
     uwf: Uwf, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = uwf.killed()
-
-    ran = asked(uwf, " Y \n", monkeypatch, ended, other)
+    ran = asked(uwf, " Y \n", monkeypatch, ended, uwf.killed())
     ran.says(0, "Remove these 2 threads for good? [y/N] ")
     assert listed(uwf) == []
 

@@ -22,8 +22,7 @@ def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
     uwf("thread", "run", thread).refused(1, f"hint: `uwf thread resume {thread}` lets it go on")
 
 
-def test_killed_thread_is_reported_with_status_one(uwf: Uwf) -> None:
-    thread = uwf.begun()
+def test_killed_thread_is_reported_with_status_one(uwf: Uwf, thread: str) -> None:
     kill = "setsid uwf thread kill $UWF_THREAD_ID -m 'of no use' >/dev/null & sleep 60"
 
     ran = uwf("thread", "run", thread, "--agent", uwf.agent(kill, name="killing"))
@@ -80,10 +79,8 @@ def test_role_of_a_background_run_is_checked_at_once(uwf: Uwf) -> None:
     ],
 )
 def test_wrong_usage_is_reported_and_run_nothing(
-    words: list[str], status: int, said: str, uwf: Uwf
+    words: list[str], status: int, said: str, uwf: Uwf, thread: str
 ) -> None:
-    thread = uwf.begun()
-
     ran = uwf("thread", "run", *[word.format(thread=thread) for word in words])
 
     assert (ran.status, ran.out) == (status, "")
@@ -118,9 +115,7 @@ def test_driver_in_the_background_reads_the_same_options() -> None:
 
 
 def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
-    thread = uwf.stepped("human")
-
-    [row] = uwf.json("thread", "wait", thread)
+    [row] = uwf.json("thread", "wait", uwf.stepped("human"))
 
     assert (row["status"], row["waiting"]) == ("waiting", {"role": "writer"})
 

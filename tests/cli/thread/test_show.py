@@ -35,9 +35,7 @@ def test_status_is_coloured_in_a_pipe_if_that_is_forced(uwf: Uwf) -> None:
 def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
     meta = {"text": "x", **{f"f{number}": number for number in range(40)}}
     answer = json.dumps({"meta": meta, "content": "y"})
-    thread = uwf.stepped(uwf.agent(f"echo '{answer}'"))
-
-    told = uwf("thread", "show", thread, "--format", "text").out
+    told = uwf("thread", "show", uwf.stepped(uwf.agent(f"echo '{answer}'")), "--format", "text").out
 
     assert "   f28: 28\n   … and 11 more; --format json shows all\n" in told
     assert "f29" not in told
@@ -114,9 +112,7 @@ def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
     usage = '"usage": {"inputTokens": 146451, "outputTokens": 5872, "costUsd": 0.5861}'
     findings = '"found": [{"file": "a.py", "line": 3}, {"file": "b.py"}], "none": []'
     answer = f"""echo '{{"meta": {{"text": "x", "ok": true, {findings}}}, {usage}}}'"""
-    thread = uwf.stepped(uwf.agent(answer))
-
-    told = uwf("thread", "show", thread, "--format", "text").out
+    told = uwf("thread", "show", uwf.stepped(uwf.agent(answer)), "--format", "text").out
 
     assert "\nvisits    writer 1\n" in told
     assert " s at work · 146,451 tokens in, 5,872 out · 0.5861 USD\n" in told

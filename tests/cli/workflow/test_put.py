@@ -85,8 +85,7 @@ def test_all_problems_of_a_file_are_told(uwf: Uwf) -> None:
 
 
 def test_a_terminal_gets_lines_that_fit(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = Path(uwf.file()).read_text().replace("Writes.", "Writes " + "and writes " * 30)
-    path = uwf.file(text)
+    path = uwf.file(Path(uwf.file()).read_text().replace("Writes.", "Writes " + "and writes " * 30))
     for columns in (60, 100):
         monkeypatch.setenv("COLUMNS", str(columns))
         environ = {**uwf.session.environ, "COLUMNS": str(columns)}

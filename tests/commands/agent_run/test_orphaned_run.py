@@ -70,7 +70,7 @@ def test_time_limit_of_an_agent_holds_without_its_engine_too(world: World) -> No
 
     assert failed(at) == "timed-out"
     assert (at.attempt()["content"], at.attempt()["stderr"]) == ("half of it\n", "so far\n")
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_time_limit_of_a_thread_holds_for_its_branch_without_an_engine_too(world: World) -> None:
@@ -198,7 +198,7 @@ def test_daemon_of_an_agent_that_was_killed_is_not_waited_for(world: World) -> N
     assert (failed.facts["kind"], at.attempt()["content"]) == ("lost", "half\n")
     assert at.living() == pids(world)[1:]
     assert world.step(at.thread).depth == 1
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_agent_that_is_killed_while_it_is_waited_for_leaves_a_daemon(world: World) -> None:
@@ -220,9 +220,7 @@ def test_daemon_of_an_agent_that_was_killed_does_not_hold_up_a_poke(world: World
     world.step(thread)
     at = killed_with_a_daemon(world, thread)
 
-    poked = world.poke(thread)
-
-    assert (poked.status, world.snapshot(thread).record.depth) == ("ready", 0)
+    assert (world.poke(thread).status, world.snapshot(thread).record.depth) == ("ready", 0)
     assert find_running(world.store, thread) is None
     assert at.living() == pids(world)[1:]
 
@@ -248,7 +246,7 @@ def test_program_that_had_told_of_its_stop_is_ended_by_the_next_driver(world: Wo
 
     assert at.snapshot().get_head_node().payload["meta"] == {"text": "left"}
     assert at.living() == []
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_program_that_was_being_ended_is_ended_by_any_engine(world: World) -> None:

@@ -48,8 +48,7 @@ __all__ = ["slow"]
 OTHER = Oid("5" * 40)
 
 
-def test_finished_run_of_another_commit_is_not_forgotten(world: World) -> None:
-    thread = world.begun()
+def test_finished_run_of_another_commit_is_not_forgotten(world: World, thread: ThreadId) -> None:
     commit = begin_turn(world, thread)
     other = Path(get_run_dir(world.store, thread, OTHER).path)
     other.mkdir()
@@ -87,9 +86,7 @@ def test_running_agent_is_reported_with_a_kill_command(world: World) -> None:
     assert f"`kill -- -{group}` ends it" in (caught.value.hint or "")
 
 
-def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
-    thread = world.begun()
-
+def test_agent_that_cannot_be_seen_is_not_passed(world: World, thread: ThreadId) -> None:
     with run_of(world, thread), refuses("agent-left-running", match="cannot be seen") as caught:
         world.kill(thread)
 
@@ -98,10 +95,8 @@ def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
 
 
 def test_agent_that_cannot_be_seen_is_at_work_and_a_pause_does_not_say_that_it_ended(
-    world: World,
+    world: World, thread: ThreadId
 ) -> None:
-    thread = world.begun()
-
     with run_of(world, thread, pid="1\n"):
         assert [row["thread"] for row in running_rows(world.store, now_ms=0)] == [thread]
         assert is_at_work(world.store, thread)
@@ -113,22 +108,18 @@ def test_agent_that_cannot_be_seen_is_at_work_and_a_pause_does_not_say_that_it_e
 
 
 def test_lock_in_which_another_user_wrote_no_pid_is_busy(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, thread: ThreadId
 ) -> None:
-    thread = world.begun()
     monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -60)
 
     with lock_thread(world.store, thread, since_ms=0):
         lock = Path(world.store.local_path("locks", thread))
-        holder = {"host": os.uname().nodename, "pid": 2**80, "role": "a"}
-        lock.write_text(json.dumps(holder))
+        lock.write_text(json.dumps({"host": os.uname().nodename, "pid": 2**80, "role": "a"}))
         with refuses(ThreadBusy):
             stop_agents(world.store, thread, reason="x")
 
 
-def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World) -> None:
-    thread = world.begun()
-
+def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World, thread: ThreadId) -> None:
     with run_of(world, thread, fcntl.LOCK_SH, pid="1\n"):
         assert not is_at_work(world.store, thread)
         world.kill(thread)
@@ -137,9 +128,7 @@ def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World) -> Non
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fdinfo"), reason="there is no /proc here")
-def test_daemon_of_a_killed_agent_does_not_block(world: World) -> None:
-    thread = world.begun()
-
+def test_daemon_of_a_killed_agent_does_not_block(world: World, thread: ThreadId) -> None:
     # This process is the daemon: it holds the lock, and no group 4194304 can exist.
     with run_of(world, thread, pid="4194304\n"):
         world.kill(thread)
@@ -363,8 +352,7 @@ def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
     assert statuses(world) == ["ready"]
 
 
-def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
-    thread = world.begun()
+def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World, thread: ThreadId) -> None:
     with lock_thread(world.store, thread, since_ms=1):
         path = Path(world.store.local_path("locks", thread))
         path.write_text('{"pid": "x", "since": "y", "role": 7, "agent": [1]}')
@@ -373,8 +361,7 @@ def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
     assert running == Running(thread, "7", "[1]", None, None, None, is_driven=False)
 
 
-def test_damaged_thread_at_work_is_a_row_all_the_same(world: World) -> None:
-    thread = world.begun()
+def test_damaged_thread_at_work_is_a_row_all_the_same(world: World, thread: ThreadId) -> None:
     with lock_thread(world.store, thread, since_ms=1) as lock:
         lock.say("writer", "agent")
         Path(world.store.local_path("run", thread)).mkdir(parents=True)

@@ -62,6 +62,12 @@ def stopped(why: str) -> dict[str, str]:
     return {"kind": "interrupted", "message": f"it was stopped: {why}"}
 
 
+@pytest.fixture
+def at(world: World) -> AtWork:
+    """Return a step whose agent ends when it is asked to."""
+    return begin(world, OBEDIENT)
+
+
 @pytest.mark.parametrize(
     "script",
     [OBEDIENT, STUBBORN, FLOODING, SILENT, FORKING],
@@ -84,7 +90,7 @@ def test_pause_ends_the_agent_and_keeps_its_output(script: str, world: World) ->
     if script in {OBEDIENT, STUBBORN}:
         assert attempt["stderr"] == "thinking\n"
     assert at.snapshot().get_present().failures == 0
-    at.check_whole()
+    at.world.assert_whole()
 
 
 @pytest.mark.parametrize("script", [OBEDIENT, FORKING], ids=["obedient", "forking"])
@@ -102,7 +108,7 @@ def test_agent_is_ended_with_its_thread(script: str, world: World) -> None:
     assert at.attempt()["error"] == stopped("the issue was closed")
     assert not os.path.exists(world.store.local_path("run", at.thread))
     assert not os.path.exists(world.store.local_path("locks", at.thread))
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_agent_that_has_stopped_itself_is_woken_to_end(world: World) -> None:
@@ -126,7 +132,7 @@ def test_result_that_is_handed_in_when_asked_to_stop_counts(world: World) -> Non
     assert (snapshot.record.status, snapshot.record.depth) == ("paused", 1)
     assert snapshot.get_head_node().payload["meta"]["text"] == "x"
     assert snapshot.get_present().paused_from == "ready"
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_result_that_is_handed_in_at_ctrl_c_is_taken_by_the_next_step(world: World) -> None:
@@ -163,13 +169,12 @@ def test_agent_whose_engine_was_killed_is_ended_with_its_thread(world: World) ->
 
     assert at.living() == []
     assert at.snapshot().record.status == "killed"
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_next_step(
-    world: World,
+    world: World, at: AtWork
 ) -> None:
-    at = begin(world, OBEDIENT)
     at.lose_engine()
 
     timed_pause(at)
@@ -183,12 +188,11 @@ def test_agent_whose_engine_was_killed_is_ended_by_a_pause_and_recorded_by_the_n
     assert attempt["error"] == stopped("it went astray")
     assert (attempt["content"], attempt["stderr"]) == ("half\n", "thinking\n")
     assert at.snapshot().record.status == "ready"
-    at.check_whole()
+    at.world.assert_whole()
 
 
-def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
+def test_agent_of_an_abandoned_turn_is_found(world: World, at: AtWork) -> None:
     """A plain `git push` moves a thread without its lock."""
-    at = begin(world, OBEDIENT)
     other = world.start(workflow=world.snapshot(at.thread).record.workflow)
     ref = f"refs/threads/{at.thread}"
     here, there = world.tip(at.thread), world.tip(other)
@@ -200,9 +204,7 @@ def test_agent_of_an_abandoned_turn_is_found(world: World) -> None:
     assert at.finish()[0] == 4
 
 
-def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
-    at = begin(world, OBEDIENT)
-
+def test_agent_s_group_is_found_while_it_lives(world: World, at: AtWork) -> None:
     running = find_running(world.store, at.thread)
 
     assert running is not None
@@ -212,8 +214,7 @@ def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
     at.finish()
 
 
-def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World) -> None:
-    at = begin(world, OBEDIENT)
+def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World, at: AtWork) -> None:
     rest = [world.process("thread", "step", at.thread) for _ in range(4)]
 
     world.kill(at.thread)
@@ -242,7 +243,7 @@ def test_kill_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     assert at.living() == []
     assert at.snapshot().record.status == "killed"
     at.finish()
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
@@ -258,11 +259,10 @@ def test_pause_that_is_killed_leaves_nothing_stuck(world: World) -> None:
     at.finish()
     world.resume(at.thread)
     assert at.snapshot().record.status == "ready"
-    at.check_whole()
+    at.world.assert_whole()
 
 
-def test_engine_that_is_stopped_is_named_at_once(world: World) -> None:
-    at = begin(world, OBEDIENT)
+def test_engine_that_is_stopped_is_named_at_once(world: World, at: AtWork) -> None:
     # It does not learn of its agent's end.
     os.kill(at.engine.pid, signal.SIGSTOP)
     before = time.monotonic()
@@ -283,9 +283,8 @@ def test_engine_that_is_stopped_is_named_at_once(world: World) -> None:
     ("reason", "told"), [("no, now", "no, now"), (" ", "the thread was paused")]
 )
 def test_pause_leaves_the_agent_at_work_until_it_is_to_be_stopped_now(
-    reason: str, told: str, world: World
+    reason: str, told: str, world: World, at: AtWork
 ) -> None:
-    at = begin(world, OBEDIENT)
     world.pause(at.thread)
     assert at.living() == pids(world) != []
 

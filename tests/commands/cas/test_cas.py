@@ -39,33 +39,19 @@ from uwf_git.commands.cas import (
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, TEXT
 from uwf_git.model.names import NodeHash, NotANodeHash
-from uwf_git.model.node import (
-    Node,
-    NotCanonical,
-    build_node,
-    typed_hash,
-)
-from uwf_git.store.lookup import (
-    NODES_REF,
-    NodeLookup,
-    NoSuchNode,
-    list_nodes,
-    open_root,
-    put_nodes,
-)
+from uwf_git.model.node import Node, NotCanonical, build_node, typed_hash
+from uwf_git.store.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root, put_nodes
 from uwf_git.store.store import Store
 
 
 @pytest.mark.parametrize("payload", ["AP8", "no base64!", "é"])
-def test_bytes_node_that_is_no_base64_is_its_payload_alone(payload: str) -> None:
-    store = fresh_store()
+def test_bytes_node_that_is_no_base64_is_its_payload_alone(payload: str, store: Store) -> None:
     name = put_payload(store, new_caller(), "Bytes", payload).hash
 
     assert cat_node(store, name) == (payload, None)
 
 
-def test_string_of_another_type_is_json_like_everything_else() -> None:
-    store = fresh_store()
+def test_string_of_another_type_is_json_like_everything_else(store: Store) -> None:
     schema = put_schema(store, new_caller(), {"title": "Word", "type": "string"}).hash
     word = put_payload(store, new_caller(), schema, "hello").hash
 
@@ -105,8 +91,7 @@ def test_check_that_would_take_for_ever_is_stopped() -> None:
     assert time.process_time() - began < 5
 
 
-def test_node_that_is_another_than_its_name_says_is_never_given() -> None:
-    store = fresh_store()
+def test_node_that_is_another_than_its_name_says_is_never_given(store: Store) -> None:
     add_misnamed(store, NOWHERE, TEXT, "wrong")
 
     with pytest.raises(StoreDamaged, match="holds other content"):
@@ -120,16 +105,14 @@ def test_node_that_no_ref_keeps_is_not(text: str, asked: str) -> None:
     assert has_node(fresh_store(), text) == (asked, False)
 
 
-def test_word_that_means_several_is_refused() -> None:
-    store = fresh_store()
+def test_word_that_means_several_is_refused(store: Store) -> None:
     add_notes(store, 40)
 
     with refuses("ambiguous-node"):
         has_node(store, "0")
 
 
-def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:
-    store = fresh_store()
+def test_beginning_of_a_hash_is_looked_up_in_the_store(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
 
     name = hash_payload(schema[:5].lower(), {"name": "Ada"}, open_store=lambda: store)
@@ -143,8 +126,7 @@ def keep(store: Store, node: Node) -> None:
     keep_node(store, new_caller(), NodeLookup(store), node)
 
 
-def test_closure_that_only_a_thread_kept_is_kept_by_hand_too() -> None:
-    store = fresh_store()
+def test_closure_that_only_a_thread_kept_is_kept_by_hand_too(store: Store) -> None:
     note = add_unchecked(store, TEXT, "hello")
     ada = put_person(store, name="Ada", note={"$ref": note})
     bob = put_person(store, name="Bob", friend=ada)
@@ -156,8 +138,7 @@ def test_closure_that_only_a_thread_kept_is_kept_by_hand_too() -> None:
     assert {note, ada, bob, node.type, META} <= set(list_nodes(store))
 
 
-def test_blob_of_the_first_one_is_kept() -> None:
-    store = fresh_store()
+def test_blob_of_the_first_one_is_kept(store: Store) -> None:
     ada = put_person(store, name="Ada")
     first = NodeLookup(store).get(ada)
     hand_over(store, THREAD)
@@ -170,8 +151,7 @@ def test_blob_of_the_first_one_is_kept() -> None:
     assert by_hand.find(ada) == first
 
 
-def test_closure_that_is_not_whole_is_refused_and_nothing_is_kept() -> None:
-    store = fresh_store()
+def test_closure_that_is_not_whole_is_refused_and_nothing_is_kept(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
     hand_over(store, THREAD)
@@ -191,8 +171,7 @@ def get(store: Store, name: NodeHash) -> Node:
     return NodeLookup(store).get(name)
 
 
-def test_node_that_a_thread_keeps_is_not_new_but_is_kept_from_now_on() -> None:
-    store = fresh_store()
+def test_node_that_a_thread_keeps_is_not_new_but_is_kept_from_now_on(store: Store) -> None:
     name = put_payload(store, new_caller(), "Text", "hello").hash
     hand_over(store, THREAD)
 
@@ -214,17 +193,14 @@ def test_node_that_a_thread_keeps_is_not_new_but_is_kept_from_now_on() -> None:
     ],
 )
 def test_refused_payload_stores_nothing(
-    type_text: str, payload: Any, error: str | type[Exception]
+    type_text: str, payload: Any, error: str | type[Exception], store: Store
 ) -> None:
-    store = fresh_store()
-
     with refuses(error):
         put_payload(store, new_caller(), type_text, payload)
     assert store.refs.find(NODES_REF) is None
 
 
-def test_reference_that_only_a_schema_below_a_choice_declares_counts() -> None:
-    store = fresh_store()
+def test_reference_that_only_a_schema_below_a_choice_declares_counts(store: Store) -> None:
     choice = {"oneOf": [{"type": "null"}, {"type": "string", "format": "cas_ref"}]}
     schema = put_schema(store, new_caller(), {"properties": {"friend": choice}}).hash
 
@@ -233,8 +209,7 @@ def test_reference_that_only_a_schema_below_a_choice_declares_counts() -> None:
     assert put_payload(store, new_caller(), schema, {"friend": None}).new
 
 
-def test_other_content_with_the_same_name_is_refused_and_never_an_alias() -> None:
-    store = fresh_store()
+def test_other_content_with_the_same_name_is_refused_and_never_an_alias(store: Store) -> None:
     name = put_payload(store, new_caller(), "Text", TWINS[0]).hash
     hand_over(store, THREAD)
     assert typed_hash(TEXT, TWINS[1]) == name
@@ -245,8 +220,7 @@ def test_other_content_with_the_same_name_is_refused_and_never_an_alias() -> Non
     assert store.refs.find(NODES_REF) is None
 
 
-def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out() -> None:
-    store = fresh_store()
+def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out(store: Store) -> None:
     name = typed_hash(TEXT, "hello")
     add_misnamed(store, name, TEXT, "spoiled")
     hand_over(store, THREAD)
@@ -255,24 +229,17 @@ def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out() -> None:
     assert get(store, name).payload == "hello"
 
 
-def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
-    store = fresh_store()
+def test_type_comes_first_and_then_the_payload_in_its_order(store: Store) -> None:
     note = add_unchecked(store, TEXT, "hello")
-    ada = put_person(store, name="Ada")
-    bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
+    bob = put_person(store, note={"$ref": note}, name="Bob", friend=put_person(store, name="Ada"))
 
     assert [
         (each.as_type, each.target.type_name, each.target.summary)
         for each in list_references(store, bob[:6].lower())
-    ] == [
-        (True, "JSON Schema", "Person"),
-        (False, "Text", "hello"),
-        (False, "Person", "Ada"),
-    ]
+    ] == [(True, "JSON Schema", "Person"), (False, "Text", "hello"), (False, "Person", "Ada")]
 
 
-def test_references_of_a_node_whose_type_is_missing_are_the_type_alone() -> None:
-    store = fresh_store()
+def test_references_of_a_node_whose_type_is_missing_are_the_type_alone(store: Store) -> None:
     name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
 
     assert [each.target.hash for each in list_references(store, name)] == [NOWHERE]
@@ -283,8 +250,7 @@ HIDDEN = {"$ref": "r", "$defs": {"r": {"$id": "r", **REF}}}
 """A schema behind whose `$ref` no reference is found."""
 
 
-def test_schema_that_hides_references_is_refused_and_so_is_its_use() -> None:
-    store = fresh_store()
+def test_schema_that_hides_references_is_refused_and_so_is_its_use(store: Store) -> None:
     old = add_unchecked(store, META, HIDDEN)
 
     with refuses("invalid-payload", match="not a JSON Schema: 1 problem at the top: .ref 'r' in"):
@@ -298,9 +264,8 @@ def test_schema_that_hides_references_is_refused_and_so_is_its_use() -> None:
 
 
 def test_references_behind_a_pointer_are_found_without_a_process(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    store = fresh_store()
     schema = put_schema(store, new_caller(), {"$ref": "#/$defs/r", "$defs": {"r": REF}}).hash
     name = put_payload(store, new_caller(), schema, TEXT).hash
     monkeypatch.delattr("uwf_git.commands.cas.run_limited")
@@ -308,8 +273,7 @@ def test_references_behind_a_pointer_are_found_without_a_process(
     assert [each.target.hash for each in list_references(store, name)] == [schema, TEXT]
 
 
-def test_search_for_references_that_would_take_for_ever_is_stopped() -> None:
-    store = fresh_store()
+def test_search_for_references_that_would_take_for_ever_is_stopped(store: Store) -> None:
     # No check evaluates a `then` without `if`.
     slow = {"then": {"patternProperties": {ENDLESS["pattern"]: {"format": "cas_ref"}}}}
     schema = put_schema(store, new_caller(), slow).hash
@@ -327,8 +291,7 @@ def test_search_for_references_that_would_take_for_ever_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("spelled", [NOWHERE.lower(), {"$ref": "8FWKR3TN5VIQA"}])
-def test_reference_in_another_spelling_is_refused(spelled: Any) -> None:
-    store = fresh_store()
+def test_reference_in_another_spelling_is_refused(spelled: Any, store: Store) -> None:
     schema = put_schema(store, new_caller(), {"items": {"format": "cas_ref"}}).hash
 
     with refuses("misspelled-reference", match=NOWHERE):
@@ -337,8 +300,7 @@ def test_reference_in_another_spelling_is_refused(spelled: Any) -> None:
     assert put_payload(store, new_caller(), schema, ["accommodation", 5, None]).new
 
 
-def test_damaged_builtin_node_stops_no_put_and_another_damage_is_told() -> None:
-    store = fresh_store()
+def test_damaged_builtin_node_stops_no_put_and_another_damage_is_told(store: Store) -> None:
     put_nodes(store, [Node(TEXT, META, {}, 0)], SIGNING)
     note = put_payload(store, new_caller(), "Bytes", "AP8=").hash
     add_misnamed(store, NOWHERE, TEXT, "wrong")
@@ -383,16 +345,14 @@ def test_summary_is_one_short_line(payload: Any, summary: str) -> None:
 BUILTIN_COUNT = len(BUILTIN_NODES)
 
 
-def test_other_nodes_are_not_listed() -> None:
-    store = fresh_store()
+def test_other_nodes_are_not_listed(store: Store) -> None:
     put_payload(store, new_caller(), "Text", "hello")
     add_unchecked(store, NOWHERE, {"title": "Of no type"})
 
     assert len(list_schemas(store)) == BUILTIN_COUNT
 
 
-def test_damaged_node_is_a_row_that_says_so() -> None:
-    store = fresh_store()
+def test_damaged_node_is_a_row_that_says_so(store: Store) -> None:
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
     put_schema(store, new_caller(), PERSON)
 
@@ -403,19 +363,14 @@ def test_damaged_node_is_a_row_that_says_so() -> None:
     assert (damaged.problem or "").startswith(f"node {NOWHERE} holds other content")
 
 
-def test_value_is_not_read_without_a_schema() -> None:
-    store = fresh_store()
+def test_value_is_not_read_without_a_schema(store: Store) -> None:
     ada = put_person(store, name="Ada")
 
-    def read() -> None:
-        pytest.fail("it was read")
-
     with refuses("not-a-schema"):
-        validate_node(store, ada, read)
+        validate_node(store, ada, lambda: pytest.fail("it was read"))
 
 
-def test_node_whose_type_is_missing_cannot_be_checked() -> None:
-    store = fresh_store()
+def test_node_whose_type_is_missing_cannot_be_checked(store: Store) -> None:
     name = add_unchecked(store, NOWHERE, {})
 
     with pytest.raises(NoSuchNode, match=NOWHERE):
@@ -427,8 +382,7 @@ def test_every_builtin_schema_has_a_name_of_its_own() -> None:
     assert BUILTIN_TYPES["Text"] == TEXT
 
 
-def test_walk_continues_past_missing_and_damaged_nodes() -> None:
-    store = fresh_store()
+def test_walk_continues_past_missing_and_damaged_nodes(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     spoiled = put_person(store, name="Eve", note={"$ref": TEXT})
     gone = NodeHash("9" + NOWHERE[1:])
@@ -444,8 +398,7 @@ def test_walk_continues_past_missing_and_damaged_nodes() -> None:
     assert TEXT in walked
 
 
-def test_node_whose_type_is_damaged_is_walked_to_its_type() -> None:
-    store = fresh_store()
+def test_node_whose_type_is_damaged_is_walked_to_its_type(store: Store) -> None:
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
     first = add_unchecked(store, NOWHERE, {"a": 1})
 

@@ -19,7 +19,7 @@ from store.small_packs import loose_file, loosen
 
 from uwf_git.commands.cas import put_payload, put_schema, verify_nodes
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.names import Oid
+from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.nodes import encode_node
@@ -34,15 +34,19 @@ def told(store: Store, *texts: str) -> list[str]:
     return [each.message for each in verify_nodes(store, list(texts)).findings]
 
 
-def test_nodes_that_are_whole_have_no_findings(store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
+@pytest.fixture
+def note(store: Store) -> NodeHash:
+    """Return a text that is kept."""
+    return put_payload(store, new_caller(), "Text", "hello").hash
+
+
+def test_nodes_that_are_whole_have_no_findings(store: Store, note: NodeHash) -> None:
     ada = put_person(store, name="Ada", note={"$ref": note})
 
     assert verify_nodes(store, [ada[:6].lower(), note, ada]) == ((ada, note), ())
 
 
-def test_every_damaged_copy_is_reported_with_its_ref(store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
+def test_every_damaged_copy_is_reported_with_its_ref(store: Store, note: NodeHash) -> None:
     hand_over(store, "refs/archive/01J00000000000000000000002")
     add_misnamed(store, note, TEXT, "wrong")
     hand_over(store, THREAD)
@@ -54,8 +58,7 @@ def test_every_damaged_copy_is_reported_with_its_ref(store: Store) -> None:
     assert all("holds other content" in each.message for each in findings)
 
 
-def test_missing_node_is_a_finding_among_others(store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
+def test_missing_node_is_a_finding_among_others(store: Store, note: NodeHash) -> None:
     assert told(store, NOWHERE, note) == [f"there is no node {NOWHERE} in this store"]
 
 
@@ -108,8 +111,7 @@ def test_damaged_type_is_reported_once(store: Store) -> None:
     assert message.startswith(f"it cannot be checked against its type: node {NOWHERE} holds other")
 
 
-def test_type_that_is_no_schema_is_reported(store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
+def test_type_that_is_no_schema_is_reported(store: Store, note: NodeHash) -> None:
     assert told(store, add_unchecked(store, note, {})) == [f"its type {note} is not a schema"]
 
 

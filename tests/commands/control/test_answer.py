@@ -49,8 +49,13 @@ def refused(world: World, thread: ThreadId, match: str) -> str:
     return caught.value.hint or ""
 
 
-def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
-    thread = world.waiting()
+@pytest.fixture
+def thread(world: World) -> ThreadId:
+    """Return a thread that waits for a person to play the checker."""
+    return world.waiting()
+
+
+def test_answer_is_a_step_by_the_person_that_gave_it(world: World, thread: ThreadId) -> None:
     since = world.snapshot(thread).commit.time_s * 1000
 
     answered = world.answer(thread, GOOD._replace(note="After a talk."))
@@ -72,9 +77,7 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     world.assert_whole()
 
 
-def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
-    thread = world.waiting()
-
+def test_answer_may_patch_the_state_and_say_what_it_cost(world: World, thread: ThreadId) -> None:
     world.answer(thread, GOOD._replace(state={"a": 1}, usage={"costUsd": 2}, raw=b"\xff"))
 
     present = world.snapshot(thread).get_present()
@@ -82,8 +85,7 @@ def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
     world.assert_whole()
 
 
-def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
-    thread = world.waiting()
+def test_answer_that_is_overtaken_every_time_gives_up(world: World, thread: ThreadId) -> None:
     question = read_question(world.store, world.caller, thread)
     patched: list[ThreadResult] = []
 
@@ -112,8 +114,7 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
     world.assert_whole()
 
 
-def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
-    thread = world.waiting()
+def test_thread_that_is_not_waiting_says_what_to_type(world: World, thread: ThreadId) -> None:
     world.pause(thread)
     assert f"`uwf thread resume {thread}`" in refused(world, thread, "is paused")
 
@@ -160,8 +161,7 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
     assert "uwf thread retry" in refused(world, thread, "has failed")
 
 
-def test_thread_at_its_limit_is_not_answered(world: World) -> None:
-    thread = world.waiting()
+def test_thread_at_its_limit_is_not_answered(world: World, thread: ThreadId) -> None:
     amend(world, thread, Amendment(limits={"maxSteps": 1}))
 
     with pytest.raises(LimitReached):
@@ -195,9 +195,8 @@ def test_role_that_the_workflow_has_no_more_cannot_be_answered(world: World) -> 
 
 
 def test_workflow_that_was_exchanged_while_a_person_thought_has_its_own_schema(
-    world: World,
+    world: World, thread: ThreadId
 ) -> None:
-    thread = world.waiting()
     question = read_question(world.store, world.caller, thread)
     exchange(world, thread, DEMO.replace("{ok: {type: boolean}}", "{ok: {type: string}}"))
 
@@ -234,8 +233,7 @@ def test_patch_while_a_person_thinks_does_not_cost_the_answer(world: World) -> N
     world.assert_whole()
 
 
-def test_pause_while_a_person_thinks_refuses_the_answer(world: World) -> None:
-    thread = world.waiting()
+def test_pause_while_a_person_thinks_refuses_the_answer(world: World, thread: ThreadId) -> None:
     question = read_question(world.store, world.caller, thread)
     world.pause(thread)
 
@@ -255,9 +253,7 @@ def test_answer_is_refused_while_the_thread_is_locked_or_being_stopped(world: Wo
     assert world.answer(thread, GOOD).status == "ready"
 
 
-def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
-    thread = world.waiting()
-
+def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World, thread: ThreadId) -> None:
     def act(number: int) -> Any:
         world.reopen()
         try:

@@ -126,7 +126,6 @@ def test_nothing_is_appended_while_a_step_is_under_way_or_after_the_end(world: W
 
 FLOW = """\
 name: flow
-description: A loop, and what is done at once.
 initialState: {code: x}
 root:
   type: sequential
@@ -187,7 +186,6 @@ def test_a_fork_of_a_branch_ends_where_that_does(world: World) -> None:
 def test_a_parallel_in_a_loop_gets_a_branch_for_the_next_pass(world: World) -> None:
     thread = world.begun("""\
 name: again
-description: Twice at once.
 root:
   type: loop
   maxIterations: 2

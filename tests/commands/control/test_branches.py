@@ -23,7 +23,6 @@ from uwf_git.store.threads.local_files import list_run_dirs
 
 TREE = """\
 name: tree
-description: Branches of branches.
 root:
   type: sequential
   nodes:
@@ -216,7 +215,6 @@ def test_kill_stops_the_agents_of_all_branches(
 def test_any_ends_the_process_groups_of_the_losers(world: World) -> None:
     thread = world.begun("""\
 name: race
-description: The first counts.
 root:
   type: parallel
   join: any
@@ -308,7 +306,6 @@ def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> 
 
 LINE = """\
 name: line
-description: One after the other.
 root:
   type: sequential
   nodes:

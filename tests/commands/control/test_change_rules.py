@@ -9,11 +9,7 @@ from commands.flows import plays, split_checks
 from commands.world import DEMO, World, says
 from refusing import raising, refuses
 
-from uwf_git.commands.control.change_rules import (
-    RuleChange,
-    build_rule_change,
-    steer_between_steps,
-)
+from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.workflow.build import put_workflow
@@ -123,7 +119,6 @@ def test_step_is_not_taken_back_to_where_its_workflow_has_no_role(world: World) 
     world.step(thread, says({"ok": False}))
     without_writer = """\
 name: rest
-description: Only checks.
 roles:
   checker: {description: d, systemPrompt: Check., outputSchema: {type: object}}
 moderator:

@@ -180,7 +180,7 @@ def test_work_of_a_dead_engine_is_taken_up_after_a_pause_and_a_resume(world: Wor
     assert world.events(at.thread) == ["start", "pause", "patch", "resume", "step"]
     assert world.snapshot(at.thread).get_present().state == {"seen": True}
     assert (world.place / "runs").read_text() == "run\n"
-    at.check_whole()
+    at.world.assert_whole()
 
 
 def test_agent_of_a_dead_engine_is_waited_for_after_a_pause_and_a_resume(world: World) -> None:

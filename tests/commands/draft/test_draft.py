@@ -193,11 +193,6 @@ def test_rehearsal_and_engine_take_the_same_way(path: Path, world: World) -> Non
     assert rehearsed.roles == tuple(acted), rehearsed.problem
 
 
-def broken(text: str) -> list[str]:
-    """List the paths of what the rules find in a file, by line."""
-    return [each.path for each in find_problems(parse_yaml(text), check_rules)]
-
-
 def test_commands_are_found_wherever_the_language_has_them() -> None:
     text = """\
 defaultAgent: null
@@ -213,7 +208,7 @@ root:
       else: [{nodes: [{checks: [x]}]}]
 """
 
-    assert sorted(broken(text)) == [
+    assert sorted(each.path for each in find_problems(parse_yaml(text), check_rules)) == [
         "agentOverrides.b",
         "agentOverrides.c",
         "agentOverrides.d",

@@ -186,11 +186,10 @@ def test_whatever_is_said_is_judged(path: Path, data: st.DataObject) -> None:
         change = data.draw(st.sampled_from(["drop", "twice", "spoil", "indent"]))
         line = lines[place]
         middle = data.draw(st.integers(0, len(line)))
-        part = data.draw(st.sampled_from(HOSTILE_PARTS))
         lines[place] = {
             "drop": "",
             "twice": line * 2,
-            "spoil": line[:middle] + part + line[middle:],
+            "spoil": line[:middle] + data.draw(st.sampled_from(HOSTILE_PARTS)) + line[middle:],
             "indent": f"  {line}",
         }[change]
 

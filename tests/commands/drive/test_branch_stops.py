@@ -25,7 +25,6 @@ from uwf_git.store.threads.local_files import lock_drive, lock_thread
 
 PAIR = """\
 name: pair
-description: Both at once.
 root:
   type: parallel
   nodes:

@@ -107,7 +107,6 @@ def test_a_branch_that_waits_between_tries_is_woken_by_a_pause(world: World) -> 
 def test_a_conflict_of_one_thread_leaves_the_others_at_work(world: World) -> None:
     thread = world.begun("""\
 name: two
-description: A conflict inside.
 root:
   type: parallel
   nodes:

@@ -174,8 +174,7 @@ def test_transitions_of_other_processes_are_not_announced(world: World, heard: H
     assert heard() == []
 
 
-def test_key_is_masked(world: World, heard: Heard) -> None:
-    thread = world.begun()
+def test_key_is_masked(world: World, heard: Heard, thread: ThreadId) -> None:
     environ = {**world.caller.environ, "MY_TOKEN": "Tr0ub4dor"}
     world.pause(thread, reason="sk-" + "x1" * 10 + " Tr0ub4dor")
 
@@ -245,7 +244,6 @@ def test_listener_of_the_user_s_own_git_config_runs(world: World, git: Callable[
 
 LOOPS = """\
 name: loops
-description: A loop in a loop, and branches in it.
 initialState: {n: 0}
 config: {stateSnapshot: true}
 root:
@@ -291,8 +289,7 @@ def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> 
 
     events = list(follow(world, thread).read())
 
-    own = [event for event in events if event["taskId"] == thread]
-    assert containers(own) == [
+    assert containers([event for event in events if event["taskId"] == thread]) == [
         ("loop:iteration", "outer", 1),
         ("loop:iteration", "inner", 1),
         ("node:enter", "coder", 1),
@@ -308,8 +305,7 @@ def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> 
         ("parallel:start", "both", 2),
         ("parallel:complete", "both", 2),
     ]
-    inside = Counter(containers([event for event in events if event["taskId"] != thread]))
-    assert inside == {
+    assert Counter(containers([event for event in events if event["taskId"] != thread])) == {
         ("loop:iteration", "own", 1): 2,
         ("loop:iteration", "own", 2): 2,
         ("node:enter", "one", 1): 2,
@@ -403,8 +399,7 @@ def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: Wor
 A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")
 
 
-def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> None:
-    thread = world.begun()
+def test_thread_that_went_another_way_has_only_that_way_new(world: World, thread: ThreadId) -> None:
     start = world.tip(thread)
     world.step(thread)
     here = world.tip(thread)
@@ -419,8 +414,7 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
     ]
 
 
-def test_turn_ends_where_it_is_recorded(world: World) -> None:
-    thread = world.begun()
+def test_turn_ends_where_it_is_recorded(world: World, thread: ThreadId) -> None:
     base = world.tip(thread)
     heads = {thread: base}
     assert find_turn_end(world.store, base, heads) is None

@@ -39,11 +39,6 @@ class Reader:
 
 
 @pytest.fixture
-def thread(world: World) -> ThreadId:
-    return world.begun()
-
-
-@pytest.fixture
 def reader(world: World) -> Reader:
     return Reader(world)
 
@@ -135,8 +130,7 @@ def test_reader_without_write_permission_keeps_its_own_journal(
     assert reader.take() == []
 
 
-def test_turn_that_is_played_is_found(world: World) -> None:
-    thread = world.begun()
+def test_turn_that_is_played_is_found(world: World, thread: ThreadId) -> None:
     base = begin_turn(world, thread)
     os.utime(Path(world.store.local_path("run", thread, base), "pid"), ns=(0, 5_000_000))
 
@@ -148,8 +142,7 @@ def test_turn_that_is_played_is_found(world: World) -> None:
     assert list(list_open_turns(world.store, known={base})) == []
 
 
-def test_damaged_thread_has_no_turn_that_anybody_could_tell(world: World) -> None:
-    thread = world.begun()
+def test_damaged_thread_has_no_turn_that_anybody_could_tell(world: World, thread: ThreadId) -> None:
     begin_turn(world, thread)
     Path(world.store.path, "refs/threads", thread).write_text("garbage\n")
 
@@ -285,8 +278,7 @@ def follow_stream(world: World, troubles: list[StoreDamaged]) -> Follow:
 
     def make(since: str | None = None, **asked: Any) -> EventStream:
         store = open_store(world.store.path)
-        after = None if since is None else parse_event_id(since)
-        request = EventsRequest(since=after, **asked)
+        request = EventsRequest(since=None if since is None else parse_event_id(since), **asked)
         return EventStream(store, request, EventOptions(), troubles.append)
 
     return make
@@ -354,9 +346,8 @@ def test_from_now_begins_with_the_open_turns_stream(world: World, follow_stream:
 
 
 def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
-    world: World, follow_stream: Follow
+    world: World, follow_stream: Follow, thread: ThreadId
 ) -> None:
-    thread = world.begun()
     base = world.tip(thread)
     reader = follow_stream(f"{base}-enter")
     assert ids(reader) == []

@@ -102,7 +102,6 @@ def test_commit_that_no_agent_made_has_no_context(world: World) -> None:
 
 NESTED = """\
 name: nested
-description: A branch in an item, after two steps.
 initialState: {files: [a, b]}
 root:
   type: sequential
@@ -199,11 +198,10 @@ def test_branch_has_the_steps_before_its_split(world: World) -> None:
     assert "This is step 3 of a thread" in render_prompt(tester)
 
 
-def test_conversation_is_given_only_where_it_can_go_on(world: World) -> None:
+def test_conversation_is_given_only_where_it_can_go_on(world: World, thread: ThreadId) -> None:
     def sessions(thread: ThreadId) -> list[str | None]:
         return [step.get("session") for step in get_context(world.store, thread)["steps"]]
 
-    thread = world.begun()
     for number, meta in enumerate([{"text": "a"}, {"ok": False}, {"text": "b"}]):
         world.step(thread, says(meta, session=f"s{number}"))
     fork = world.fork(thread, "2")

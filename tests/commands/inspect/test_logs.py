@@ -180,8 +180,7 @@ def test_log_of_a_failed_attempt_is_shown_if_there_is_no_other(world: World) -> 
     assert told(world, thread) == ["background: driven"]
 
 
-def test_keys_are_masked_by_value_and_by_shape(world: World) -> None:
-    thread = world.begun()
+def test_keys_are_masked_by_value_and_by_shape(world: World, thread: ThreadId) -> None:
     driver_says(world, thread, "use my-own-secret-1 or sk-0123456789abcdef0123\nnow\n")
 
     assert told(world, thread, MY_TOKEN="my-own-secret-1") == [
@@ -280,8 +279,7 @@ step_thread(open_store(path, environ=os.environ), caller, request)
 """
 
 
-def test_following_a_thread_at_rest_shows_its_log_and_ends(world: World) -> None:
-    thread = world.begun()
+def test_following_a_thread_at_rest_shows_its_log_and_ends(world: World, thread: ThreadId) -> None:
     driver_says(world, thread, "a\nb\n")
 
     assert Following(world, thread).end() == ["background: a", "background: b"]
@@ -318,8 +316,7 @@ def test_agent_that_outlived_its_engine_is_followed(world: World, slow: ThreadId
     assert following.end() == ["writer: writer is thinking", "writer: writer has thought"]
 
 
-def test_log_that_is_truncated_or_replaced_is_followed_on(world: World) -> None:
-    thread = world.begun()
+def test_log_that_is_truncated_or_replaced_is_followed_on(world: World, thread: ThreadId) -> None:
     with lock_drive(world.store, thread, since_ms=1):
         log = driver_says(world, thread, "a long first line\n")
         following = Following(world, thread)
@@ -341,8 +338,7 @@ def test_log_that_is_truncated_or_replaced_is_followed_on(world: World) -> None:
     ]
 
 
-def test_pipe_in_place_of_a_log_does_not_block(world: World) -> None:
-    thread = world.begun()
+def test_pipe_in_place_of_a_log_does_not_block(world: World, thread: ThreadId) -> None:
     path = Path(log_path(world.store, thread))
     path.parent.mkdir(parents=True)
     os.mkfifo(path)

@@ -187,12 +187,6 @@ def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
     return world.step(thread).head
 
 
-def counts(world: World, thread: ThreadId) -> list[tuple[NodeHash, int]]:
-    """Return the steps with their failed attempts, newest first: also those taken back."""
-    history = walk_history(world.store, world.tip(thread), through_forks=True)
-    return [(step.record.node, count) for step, count in count_failed(history)]
-
-
 def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
     thread = world.begun()
     step_after(world, thread, 2)
@@ -209,7 +203,9 @@ def test_attempts_are_those_since_the_step_before(world: World) -> None:
 
     second = step_after(world, thread, 1)
 
-    assert counts(world, thread) == [(second, 1), (first, 2)]
+    history = walk_history(world.store, world.tip(thread), through_forks=True)
+    counts = [(step.record.node, count) for step, count in count_failed(history)]
+    assert counts == [(second, 1), (first, 2)]
     text = "".join(render_thread(world.store, thread))
     assert text.count("after 2 failed attempts") == text.count("after 1 failed attempt ") == 1
     # Those before the oldest of the last events are counted too, though they are not shown.

@@ -257,11 +257,7 @@ def test_list_has_branches_where_they_are_asked_for(world: World) -> None:
 
     assert listed(world, statuses=frozenset({"failed"})) == [(failed, "failed")]
     assert listed(world, parent=thread) == [(ready, "ready"), (failed, "failed")]
-    assert listed(world, branches=True) == [
-        (ready, "ready"),
-        (failed, "failed"),
-        (thread, "split"),
-    ]
+    assert listed(world, branches=True) == [(ready, "ready"), (failed, "failed"), (thread, "split")]
 
 
 def test_show_has_what_each_branch_does(world: World) -> None:

@@ -132,9 +132,7 @@ def test_threads_that_are_left_out_are_told_of(
     assert len(json.loads(call(server, "list_threads", status="ready")["content"][0]["text"])) == 1
 
 
-def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> None:
-    thread = world.begun()
-
+def test_threads_are_listed_by_their_status(server: McpServer, thread: ThreadId) -> None:
     (listed,) = json.loads(call(server, "list_threads", status="ready")["content"][0]["text"])
     assert listed["thread"] == thread
     assert json.loads(call(server, "list_threads", status="failed")["content"][0]["text"]) == []
@@ -170,9 +168,7 @@ def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("end", ["", ".txt", ".md.svg", "/../config"])
-def test_other_address_is_no_resource(world: World, server: McpServer, end: str) -> None:
-    thread = world.begun()
-
+def test_other_address_is_no_resource(server: McpServer, end: str, thread: ThreadId) -> None:
     assert ask(server, "resources/read", uri=f"uwf://thread/{thread}{end}")["code"] == -32602
     found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.md")
     assert "# Do it." in found["contents"][0]["text"]
@@ -226,10 +222,8 @@ def test_driver_of_a_chat_sleeps_until_limits_end(
 
 
 def test_thread_is_paused_and_cancelled_and_nothing_else_is_done(
-    world: World, server: McpServer
+    world: World, server: McpServer, thread: ThreadId
 ) -> None:
-    thread = world.begun()
-
     assert call(server, "steer_thread", thread_id=thread, action="stop")["isError"]
     for action, status in (("pause", "paused"), ("cancel", "killed")):
         told = call(server, "steer_thread", thread_id=thread, action=action, reason="enough")

@@ -98,10 +98,7 @@ def test_program_that_stays_open_is_ended_and_its_report_is_the_answer(
     meta, trace = left_by(world, thread)
     assert meta == {"text": "left"}
     assert trace == [{"type": STOP_NOTICE, "notice": sent[0]}] * 2
-    assert [each.notices for each in read_story(world.store, world.tip(thread))] == [
-        0,
-        2,
-    ]
+    assert [each.notices for each in read_story(world.store, world.tip(thread))] == [0, 2]
 
 
 @pytest.mark.parametrize("leaves", ["true", """echo '{"text": 1}' >report.json"""])

@@ -338,8 +338,7 @@ def test_objects_in_quarantine_are_seen(world: World, tmp_path: Path, git: Git) 
     assert "is missing" in refusal.message
 
 
-def test_check_that_takes_too_long_is_ended(world: World, git: Git) -> None:
-    thread = world.begun()
+def test_check_that_takes_too_long_is_ended(world: World, git: Git, thread: ThreadId) -> None:
     # A start with a parent would be refused at once: it is not the one that follows a split.
     world.step(thread)
     ref = f"refs/threads/{thread}"

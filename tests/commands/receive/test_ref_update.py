@@ -12,10 +12,7 @@ from uwf_git.commands.receive import check_received
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.store.git.hook_files import (
-    RefUpdate,
-    Refusal,
-)
+from uwf_git.store.git.hook_files import RefUpdate, Refusal
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import set_workdir

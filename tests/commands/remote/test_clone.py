@@ -185,8 +185,7 @@ def test_what_is_forged_or_not_there_is_told_and_the_rest_comes(world: World, hu
     assert refs_of(b.path, "uwf/remotes/origin/threads").keys() == {
         f"uwf/remotes/origin/threads/{good}"
     }
-    failure = failure_of(b.fetch("origin", STRANGER), "not-at-remote")
-    assert failure.exit_status == 1
+    assert failure_of(b.fetch("origin", STRANGER), "not-at-remote").exit_status == 1
 
 
 @pytest.fixture

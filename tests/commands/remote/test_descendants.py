@@ -110,6 +110,12 @@ def run_to_end(site: Site, thread: ThreadId) -> None:
     raise AssertionError("it does not end")
 
 
+@pytest.fixture
+def at(site: Site) -> Split:
+    """Return a thread that has split, with branches that have begun."""
+    return split_and_begin(site)
+
+
 def test_a_push_of_a_thread_takes_its_branches_along(site: Site, hub: Path) -> None:
     thread = split(site, FILES).thread
     other = site.world.start(workflow="files")
@@ -143,9 +149,8 @@ def begun_nested(site: Site, source: str) -> ThreadId:
 
 
 def test_a_branch_is_stepped_in_a_second_clone_and_joined_in_a_third(
-    site: Site, world: World, hub: Path, git: Git
+    site: Site, world: World, hub: Path, git: Git, at: Split
 ) -> None:
-    at = split_and_begin(site)
     first, second = at.children
     site.push()
     b = another(world, str(hub), name="b")
@@ -202,9 +207,8 @@ def test_three_clones_work_on_six_branches_and_one_joins(
 
 
 def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
-    at = split_and_begin(site)
     site.push()
     b = another(world, str(hub), name="b")
     b.world.kill(at.children[0], reason="theirs")
@@ -369,8 +373,7 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
     pushed = site.push(at.thread)
 
     assert f"cannot be: the branch is at {b.world.tip(first)} here" in told[0].message
-    failure = failure_of(pushed, "push-refused", Refused)
-    assert f"it has joined branch {first}" in str(failure)
+    assert f"it has joined branch {first}" in str(failure_of(pushed, "push-refused", Refused))
     assert [each.ref for each in pushed.pushed][:1] == [f"refs/archive/{second}"]
     assert verify(open_store(str(hub)), []).troubles == ()
 
@@ -410,9 +413,8 @@ def test_a_join_comes_with_its_branches_or_not_at_all(
 
 
 def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
-    at = split_and_begin(site)
     first, _second = at.children
     b = end_elsewhere(site, hub, first)
     join_otherwise(at)
@@ -425,10 +427,9 @@ def test_a_join_of_a_branch_that_ended_otherwise_at_the_hub_is_refused(
 
 
 def test_a_fork_keeps_a_join_of_branches_that_ended_otherwise_at_the_hub(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
     """Two clones finish one thread; who is late forks theirs, and shares that."""
-    at = split_and_begin(site)
     first, _second = at.children
     site.push()
     b = another(world, str(hub), name="b")
@@ -481,9 +482,8 @@ def test_a_fork_does_not_carry_a_hostile_join_past_the_hub(
 
 
 def test_a_push_of_a_join_and_of_another_end_of_its_branch_is_refused(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
-    at = split_and_begin(site)
     first, _second = at.children
     run_to_end(site, at.thread)
     other = copy_commit(world.store, world.snapshot(first).commit.oid)
@@ -500,9 +500,8 @@ def test_a_push_of_a_join_and_of_another_end_of_its_branch_is_refused(
 
 
 def test_a_forged_branch_is_refused_and_the_others_go_through(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
-    at = split_and_begin(site)
     first, second = at.children
     site.push(at.thread)
     step(site, first)
@@ -593,9 +592,8 @@ def test_a_new_branch_is_sent_without_what_its_thread_has_there(
 
 
 def test_two_clones_that_finish_one_branch_agree_after_a_fork(
-    site: Site, world: World, hub: Path
+    site: Site, world: World, hub: Path, at: Split
 ) -> None:
-    at = split_and_begin(site)
     first, second = at.children
     b = end_elsewhere(site, hub, first)
     world.kill(first, reason="mine")

@@ -134,13 +134,12 @@ def test_agent_of_a_dead_engine_below_an_adapter_has_its_thread_killed_by_the_ne
         world.step(at.thread)
 
     assert world.events(at.thread) == ["start", "attempt", "kill"]
-    at.check_whole()
+    at.world.assert_whole()
 
 
 @pytest.mark.parametrize("within", ["", "uwf-shell"])
 def test_agent_that_pauses_its_own_thread_at_once_runs_once(within: str, world: World) -> None:
-    pause = 'uwf thread pause "$UWF_THREAD_ID" --now >/dev/null'
-    thread = steering(world, pause, within=within)
+    thread = steering(world, 'uwf thread pause "$UWF_THREAD_ID" --now >/dev/null', within=within)
 
     engine = world.process("thread", "run", thread)
     out, err = engine.communicate(timeout=60)

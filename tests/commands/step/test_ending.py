@@ -156,9 +156,7 @@ def test_secret_that_the_limit_cuts_in_two_is_not_kept_by_half(
     secret = "sk-" + "0123456789" * 4
     monkeypatch.setitem(cast("dict[str, str]", world.caller.environ), "MY_API_KEY", secret)
     # The last 64 KiB begin in the middle of the secret.
-    script = f"echo {secret} >&2; yes 'a line' | head -c {65536 - 20} >&2; "
-
-    thread, step = stepped(world, script)
+    thread, step = stepped(world, f"echo {secret} >&2; yes 'a line' | head -c {65536 - 20} >&2; ")
 
     log = referred(world, thread, step, "stderr").payload
     assert log.startswith("a line\n")

@@ -418,10 +418,7 @@ def test_a_state_of_more_than_a_mebibyte_is_a_failed_try(world: World) -> None:
     thread = world.begun(flow(SEQUENCE % ("", ", retries: 1")))
 
     driven, _ = drive(
-        world,
-        thread,
-        script(one=[{"a": LARGE}, {"a": "small"}], two=LARGE),
-        sleep=lambda _s: None,
+        world, thread, script(one=[{"a": LARGE}, {"a": "small"}], two=LARGE), sleep=lambda _s: None
     )
 
     assert driven.stopped == "end"

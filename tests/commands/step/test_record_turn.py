@@ -21,7 +21,6 @@ from uwf_git.store.threads.history import read_snapshot, walk_history
 
 LOOP = """\
 name: turns
-description: Until somebody is content.
 initialState: {ok: false}
 root:
   type: loop
@@ -34,7 +33,6 @@ root:
 
 CHECKS = """\
 name: checks
-description: Several at once.
 root:
   type: sequential
   nodes:
@@ -53,7 +51,6 @@ root:
 
 ITEMS = """\
 name: items
-description: One branch for each.
 initialState: {files: [a, b, c]}
 root:
   type: sequential
@@ -98,7 +95,6 @@ def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: W
 
 TURNED = """\
 name: turned
-description: Branches in a loop in an item.
 initialState: {items: [1, 2]}
 root:
   type: map
@@ -163,8 +159,7 @@ def attempted(world: World, **fields: Any) -> tuple[ThreadId, Node]:
     return thread, world.snapshot(thread).get_node(name)
 
 
-def test_step_has_the_fields_of_the_specification(world: World) -> None:
-    thread = world.begun()
+def test_step_has_the_fields_of_the_specification(world: World, thread: ThreadId) -> None:
     start = world.snapshot(thread).record.node
     world.step(thread, says({"text": "x"}, "the text"))
 

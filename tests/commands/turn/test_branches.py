@@ -48,10 +48,14 @@ from uwf_git.store.threads.naming import resolve_thread
     ],
 )
 def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(
-    world: World, event: Event, status: Status, changes: dict[str, Any], words: tuple[str, str]
+    world: World,
+    event: Event,
+    status: Status,
+    changes: dict[str, Any],
+    words: tuple[str, str],
+    thread: ThreadId,
 ) -> None:
     told, hint = words
-    thread = world.begun()
     snapshot = world.snapshot(thread)
     moved = NewCommit(
         record=snapshot.record._replace(event=event, status=status),

@@ -15,7 +15,6 @@ from uwf_git.commands.turn.flow import (
     KeepRules,
     LimitReached,
     RetryRules,
-    Spending,
     choose_limits,
     read_keep_rules,
     read_retry,
@@ -163,7 +162,6 @@ def test_secret_is_masked_by_its_name_and_wherever_it_stands() -> None:
 
 FLOW = """\
 name: tree
-description: Branches of branches.
 config: {maxSteps: 50}
 root:
   type: sequential
@@ -177,11 +175,6 @@ root:
 """
 
 
-def spent(world: World, thread: ThreadId) -> Spending:
-    snapshot = world.snapshot(thread)
-    return read_spending(world.store, snapshot, snapshot.get_present())
-
-
 def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
     thread = world.stepped(says({}, usage={"inputTokens": 10}), source=FLOW)
     for _ in range(3):
@@ -192,7 +185,8 @@ def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
     world.step(two, says({}, usage={"inputTokens": 5}))
 
     for each in (thread, one, inner, two, three):
-        found = spent(world, each)
+        snapshot = world.snapshot(each)
+        found = read_spending(world.store, snapshot, snapshot.get_present())
         assert found.thread == thread
         assert (found.present.depth, found.present.usage) == (2, {"inputTokens": 15})
         # Two steps of 1.5 s, and the lost tries of 0.5 s: two of one, one of two and three each.

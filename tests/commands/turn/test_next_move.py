@@ -20,13 +20,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.flow import find_turn_place
-from uwf_git.commands.turn.next_move import (
-    Advice,
-    NextMove,
-    advise,
-    decide_next,
-    find_next_move,
-)
+from uwf_git.commands.turn.next_move import Advice, NextMove, advise, decide_next, find_next_move
 from uwf_git.commands.turn.turn import StepFiles, fill_paths
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
@@ -380,9 +374,7 @@ def test_plain_conditions_of_a_shipped_workflow_need_neither_jsonata_nor_a_fork(
         command = [sys.executable, script, str(tmp_path / "store.git"), *words]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    thread = run().strip()
-
-    assert run(thread) == "planner developer end\n[]\n"
+    assert run(run().strip()) == "planner developer end\n[]\n"
 
 
 @pytest.mark.parametrize(

@@ -204,13 +204,11 @@ def test_any_name_of_a_directory_is_kept(name: str, world: World) -> None:
 
 PARALLEL = """\
 name: middle
-description: Ends with a join.
 root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
 """
 
 NEVER = """\
 name: middle
-description: Takes no step.
 root: {type: conditional, condition: state.never, nodes: [{type: agent, agentId: one}]}
 """
 

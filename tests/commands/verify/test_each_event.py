@@ -83,8 +83,5 @@ def change_bytes(store: Store, kind: str, step: int) -> None:
             if not check(store, made, *put_over(parts, name, flipped(content, number))):
                 unseen.add(number)
         free = list_free(kind, content) if name == "commit" else set()
-        assert unseen <= free, (name, shown(content, unseen))
-
-
-def shown(content: bytes, places: set[int]) -> list[bytes]:
-    return [content[max(0, each - 30) : each + 10] for each in sorted(places)]
+        shown = [content[max(0, each - 30) : each + 10] for each in sorted(unseen)]
+        assert unseen <= free, (name, shown)

@@ -5,7 +5,6 @@ from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, 
 from commands.forging import also, find_blob, forge, holds, place, says, tip_of
 from commands.world import DEMO, World
 from dulwich.objects import Commit, ObjectID
-from fresh_store import fresh_store
 
 from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.commands.verify.history import Finding
@@ -89,8 +88,7 @@ def test_history_that_breaks_off_is_reported(store: Store, notes: list[NodeHash]
     assert told(store) == [f"the history of {NODES_REF} breaks off: commit {'1' * 40} is missing"]
 
 
-def test_nodes_that_no_put_would_take_are_reported() -> None:
-    store = fresh_store()
+def test_nodes_that_no_put_would_take_are_reported(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     before = tip_of(store, NODES_REF)
     wrong = add_unchecked(store, schema, {"name": 5})
@@ -104,8 +102,7 @@ def test_nodes_that_no_put_would_take_are_reported() -> None:
     assert any(each.startswith(f"node {NOWHERE} holds other content") for each in messages)
 
 
-def test_anything_but_nodes_is_reported() -> None:
-    store = fresh_store()
+def test_anything_but_nodes_is_reported(store: Store) -> None:
     put_person(store, name="Ada")
     forge(store, NODES_REF, {-1: holds(store, "head.json", b"{}")})
 

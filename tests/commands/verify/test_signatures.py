@@ -249,12 +249,11 @@ def test_commits_that_follow_from_others_are_derived(world: World, split: Split)
 
     found = [each for each in told(world) if each.thread]
 
-    derived = {"split", "start", "join"}
     assert {(each.event, each.verdict.status) for each in found} == {
         ("start", "unsigned"),
         ("step", "unsigned"),
         ("end", "unsigned"),
-        *((event, "derived") for event in derived),
+        *((event, "derived") for event in ("split", "start", "join")),
     }
     assert all(each.finding is None for each in found)
     counted = [each for each in found if each.verdict.status == "unsigned"]

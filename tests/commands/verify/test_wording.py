@@ -34,10 +34,7 @@ def steered(world: World) -> ThreadId:
 
 @pytest.mark.parametrize(
     ("number", "change"),
-    [
-        (5, says("    sorry", "    my fault")),
-        (7, says("    enough", "    by order")),
-    ],
+    [(5, says("    sorry", "    my fault")), (7, says("    enough", "    by order"))],
 )
 def test_notes_of_people_are_free(
     world: World, steered: ThreadId, number: int, change: Change

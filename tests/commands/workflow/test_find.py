@@ -24,10 +24,10 @@ from uwf_git.commands.workflow.find import (
     list_workflows,
 )
 from uwf_git.commands.workflow.history import remove_workflow
+from uwf_git.model.names import ThreadId
 from uwf_git.store.nodes import MissingNode
 from uwf_git.store.objects.commit import body_of
 from uwf_git.store.objects.pack_file import ByteCache
-from uwf_git.store.store import Store
 from uwf_git.store.workflows import (
     find_shipped,
     find_version,
@@ -65,9 +65,7 @@ def test_workflow_that_only_a_thread_holds_is_found_by_its_hash(world: World) ->
     assert find_workflow(world.store, workflow[:9]).workflow.name == "demo"
 
 
-def test_node_that_is_no_workflow_is_not_found(world: World) -> None:
-    thread = world.begun()
-
+def test_node_that_is_no_workflow_is_not_found(world: World, thread: ThreadId) -> None:
     with refuses("no-such-workflow"):
         find_workflow(world.store, world.snapshot(thread).record.node)
 
@@ -270,7 +268,7 @@ def test_list_and_find_agree_on_every_file(world: World, project: Path) -> None:
     rows = {row["name"]: row for row in list_workflows(world.store, cwd=cwd)}
 
     assert sorted(rows) == [
-        *("broken", "demo", "folder", "link", "misnamed", "pipe", "short", "two words"),
+        *("broken", "demo", "folder", "link", "misnamed", "pipe", "short", "two words")
     ]
     for name, row in rows.items():
         if "error" not in row:
@@ -334,9 +332,6 @@ def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> Non
 
     with refuses("workflow-moved"):
         remove_workflow(world.store, world.caller._replace(now_ms=now_ms), "demo")
-    assert not_removed(world.store)
-
-
-def not_removed(store: Store) -> bool:
-    version = find_version(store, "demo")
-    return version is not None and not version.is_removed
+    version = find_version(world.store, "demo")
+    assert version is not None
+    assert not version.is_removed

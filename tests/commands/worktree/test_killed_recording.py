@@ -43,8 +43,7 @@ def run_killed(
     folder.mkdir(exist_ok=True)
     count.unlink(missing_ok=True)
     wrapper = folder / "git"
-    git = shutil.which("git")
-    wrapper.write_text(WRAPPER.format(count=count, at=at, when=when, git=git))
+    wrapper.write_text(WRAPPER.format(count=count, at=at, when=when, git=shutil.which("git")))
     wrapper.chmod(0o755)
     env = {**os.environ, "UWF_REPO": world.store.path, "PATH": f"{folder}:{os.environ['PATH']}"}
     argv = [sys.executable, "-m", "uwf_git", *words]
@@ -53,7 +52,6 @@ def run_killed(
 
 
 def check_whole(world: World, git: Git, thread: ThreadId) -> None:
-    world.reopen()
     world.assert_whole()
     assert [*check_ranges(world.store, find_targets(world.store, []))] == []
 

@@ -67,8 +67,7 @@ def test_the_join_names_the_work_of_each_branch(world: World, git: Git) -> None:
     assert joined.said == "both: 2 completed"
 
     snapshot = world.snapshot(thread)
-    content = snapshot.get_head_node().payload["content"]["$ref"]
-    assert str(snapshot.get_node(content).payload) == (
+    assert str(snapshot.get_node(snapshot.get_head_node().payload["content"]["$ref"]).payload) == (
         f"0 one: one (refs/uwf/work/{one})\n1 sequential: three (refs/uwf/work/{two})\n"
     )
     shown = show_thread(world.store, thread)["work"]

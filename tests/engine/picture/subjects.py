@@ -158,8 +158,7 @@ _STATES: tuple[MarkState, ...] = ("done", "now", "waits", "failed", "paused", "s
 
 
 def _draw_mark(chance: random.Random) -> Mark:
-    state = chance.choice(_STATES)
-    return Mark(state, f"✓ {draw_text(chance, 60)}", draw_text(chance, 60))
+    return Mark(chance.choice(_STATES), f"✓ {draw_text(chance, 60)}", draw_text(chance, 60))
 
 
 def draw_graph(chance: random.Random) -> Subject:

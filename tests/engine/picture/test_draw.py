@@ -101,8 +101,7 @@ def read_mermaid(subject: Subject) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the names of nodes and frames, and the ends of edges."""
     lines = [line.strip() for line in draw(subject, "mermaid").splitlines()]
     names = [found[1] for line in lines if (found := NODE.match(line))]
-    edges = [(found[1], found[2]) for line in lines if (found := EDGE.fullmatch(line))]
-    return names, edges
+    return names, [(found[1], found[2]) for line in lines if (found := EDGE.fullmatch(line))]
 
 
 def test_each_node_has_a_name_of_its_own_and_edges_lead_to_nodes() -> None:

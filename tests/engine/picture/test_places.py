@@ -59,8 +59,7 @@ def test_nothing_is_in_the_way_in_a_known_picture(subject: Subject) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_are_kept_in_their_place(text: str) -> None:
     ways = (Transition(text, text), Transition(END, text), Transition("b", text))
-    graph = {START: ways, text: ways, "b": ways}
-    subject = Subject(text, text, {text: text, "b": text}, graph)
+    subject = Subject(text, text, {text: text, "b": text}, {START: ways, text: ways, "b": ways})
     assert find_faults(lay_out(make_plan(subject))) == []
     nodes = {
         "0": FlowNode("0", "loop", {"name": text, "condition": text, "maxIterations": text}),

@@ -212,8 +212,7 @@ root:
 def test_a_workflow_cannot_contain_itself() -> None:
     inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
     around = Surroundings(find_used=lambda _name: inner)
-    outer_text = "name: outer\nroot: {type: workflow, use: inner}\n"
-    known = used(outer_text, around)
+    known = used("name: outer\nroot: {type: workflow, use: inner}\n", around)
 
     direct = problems_of("name: x\nroot:\n  type: workflow\n  use: x\n", around)
     through = problems_of(
@@ -484,14 +483,10 @@ root: {{type: agent, agentId: a, verifiedBy: {{agentId: b, when: "{when}"}}}}
 @pytest.mark.parametrize("language", ["javascript", "jsonata"])
 def test_member_that_no_verdict_has_is_a_warning(language: str) -> None:
     def told(when: str, schema: str) -> list[tuple[int | None, str, str]]:
-        text = VERIFIED.format(language=language, when=when, schema=schema)
-        return warnings_of(read(text))
+        return warnings_of(read(VERIFIED.format(language=language, when=when, schema=schema)))
 
     assert told("meta.lists", CLOSED) == [
-        (
-            *(6, "root.verifiedBy.when"),
-            "the outputSchema of b has no 'lists'; did you mean 'list'?",
-        )
+        (*(6, "root.verifiedBy.when"), "the outputSchema of b has no 'lists'; did you mean 'list'?")
     ]
     assert told("meta.list.lost", CLOSED) == told("meta.more", CLOSED) == []
     for schema in ["true", "{$ref: '#/$defs/x', $defs: {x: true}}", "{anyOf: [{}, {}]}"]:

@@ -42,6 +42,12 @@ def small(size: int) -> SmallPack:
     return SmallPack(str(size), 1, size, 0)
 
 
+@pytest.fixture
+def blobs(store: Store) -> list[Blob]:
+    """Write packs that have to be united, and return what is in them."""
+    return write_blobs(store, MANY)
+
+
 def fsck(store: Store, git: Git) -> str:
     return git("fsck", "--strict", "--no-dangling", cwd=Path(store.path))
 
@@ -96,8 +102,7 @@ def test_a_large_pack_is_not_copied_for_a_few_small_ones(store: Store) -> None:
     assert os.path.exists(f"{large}.pack")
 
 
-def test_the_union_is_as_old_as_its_youngest_part(store: Store) -> None:
-    write_blobs(store, MANY)
+def test_the_union_is_as_old_as_its_youngest_part(store: Store, blobs: list[Blob]) -> None:
     then = time.time() - 30 * DAY_S
     for number, pack in enumerate(packs_in(store)):
         os.utime(f"{pack_folder(store)}/{pack}.pack", (then + number, then + number))
@@ -106,8 +111,7 @@ def test_the_union_is_as_old_as_its_youngest_part(store: Store) -> None:
     assert abs(os.stat(f"{pack_folder(store)}/{pack}.pack").st_mtime - then - MOST_PACKS) < 1
 
 
-def test_a_damaged_pack_stays_where_it_is(store: Store) -> None:
-    blobs = write_blobs(store, MANY)
+def test_a_damaged_pack_stays_where_it_is(store: Store, blobs: list[Blob]) -> None:
     bad = write_small_pack(store, [Blob.from_string(b"bad")])
     path = Path(f"{bad}.pack")
     content = bytearray(path.read_bytes())
@@ -120,8 +124,7 @@ def test_a_damaged_pack_stays_where_it_is(store: Store) -> None:
     assert missing(store, blobs) == []
 
 
-def test_a_kept_pack_is_left_alone_and_does_not_count(store: Store) -> None:
-    write_blobs(store, MANY)
+def test_a_kept_pack_is_left_alone_and_does_not_count(store: Store, blobs: list[Blob]) -> None:
     kept = packs_in(store)[0]
     Path(pack_folder(store), f"{kept}.keep").touch()
     assert unite_packs(store) == 0
@@ -130,8 +133,7 @@ def test_a_kept_pack_is_left_alone_and_does_not_count(store: Store) -> None:
     assert kept in packs_in(store)
 
 
-def test_nobody_waits_for_another_who_unites(store: Store) -> None:
-    write_blobs(store, MANY)
+def test_nobody_waits_for_another_who_unites(store: Store, blobs: list[Blob]) -> None:
     with hold_lock(store.local_path("locks", "unite"), wait=False):
         assert unite_packs(store) == 0
         assert not claim_start(store)
@@ -161,8 +163,7 @@ def test_nobody_unites_or_is_started_while_the_store_is_packed(store: Store) -> 
     assert claim_start(store)
 
 
-def test_nobody_unites_beside_a_gc_of_git(store: Store) -> None:
-    write_blobs(store, MANY)
+def test_nobody_unites_beside_a_gc_of_git(store: Store, blobs: list[Blob]) -> None:
     lock = Path(store.path, "gc.pid")
     lock.write_text(f"{os.getpid()} {os.uname().nodename}")
     assert unite_packs(store) == 0
@@ -170,8 +171,7 @@ def test_nobody_unites_beside_a_gc_of_git(store: Store) -> None:
     assert unite_packs(store) == MANY
 
 
-def test_another_reader_that_was_open_reads_on(store: Store) -> None:
-    blobs = write_blobs(store, MANY)
+def test_another_reader_that_was_open_reads_on(store: Store, blobs: list[Blob]) -> None:
     objects = DurableObjects(f"{store.path}/objects")
     with Repo(store.path) as repo:
         assert blobs[0].id in objects
@@ -266,8 +266,7 @@ def readable(image: Image) -> Iterable[str]:
         stem, ending = os.path.splitext(path)
         index, pack = image.find(path), image.find(f"{stem}.pack")
         if ending == ".idx" and index and pack and index[-40:-20] == pack[-20:]:
-            count = int.from_bytes(index[1028:1032], "big")
-            for number in range(count):
+            for number in range(int.from_bytes(index[1028:1032], "big")):
                 yield index[1032 + number * 20 : 1052 + number * 20].hex()
 
 

@@ -188,11 +188,7 @@ def test_name_that_ssh_would_take_for_an_option_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("url", "environ", "refused"),
-    [
-        ("ssh", {}, 1),
-        ("ssh", {"GIT_SSH_COMMAND": "mine"}, 0),
-        ("path", {}, 0),
-    ],
+    [("ssh", {}, 1), ("ssh", {"GIT_SSH_COMMAND": "mine"}, 0), ("path", {}, 0)],
 )
 def test_ssh_command_that_only_the_store_names_is_refused(
     story: Story, url: UrlKind, environ: dict[str, str], refused: int
@@ -315,8 +311,7 @@ def test_variables_of_git_decide_about_certificates(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Urllib3HttpGitClient, "get_refs", refuse)
     config = GitConfig({"http.https://host/x.sslcainfo": ["/other"]})
-    environ = {"GIT_SSL_CAINFO": "/mine", "GIT_SSL_NO_VERIFY": "1"}
-    for each in ({}, environ):
+    for each in ({}, {"GIT_SSL_CAINFO": "/mine", "GIT_SSL_NO_VERIFY": "1"}):
         with pytest.raises(RemoteFailed):
             list_refs_there(Access(URL, config, each))
     told = [(each["ca_certs"], each["cert_reqs"]) for each in asked]

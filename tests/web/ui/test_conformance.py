@@ -19,7 +19,7 @@ BIN = Path(os.environ.get("UWF_CONFORMANCE", HERE.parents[2] / "build" / "confor
 BIN = BIN / "node_modules" / ".bin"
 
 pytestmark = [
-    pytest.mark.skipif(not (BIN / "conformance").exists(), reason="the suite is not installed"),
+    pytest.mark.skipif(not (BIN / "conformance").exists(), reason="the suite is not installed")
 ]
 
 ROLE = """\
@@ -63,11 +63,11 @@ _NO_FIXTURE = "this server has no such tool: it neither logs nor asks while a ca
 SCENARIOS: dict[str, dict[str, str]] = {
     "tools-list": {},
     "resources-templates-read": {
-        "resources-templates-read": "it reads an address of the suite's own example server",
+        "resources-templates-read": "it reads an address of the suite's own example server"
     },
     "sep-2164-resource-not-found": {},
     "caching": {
-        "sep-2549-prompts-list-caching-hints": "there are no prompts, and none are declared",
+        "sep-2549-prompts-list-caching-hints": "there are no prompts, and none are declared"
     },
     "http-header-validation": {},
     "dns-rebinding-protection": {},
@@ -81,7 +81,7 @@ SCENARIOS: dict[str, dict[str, str]] = {
         _NO_FIXTURE,
     ),
     "tasks-lifecycle": {
-        "sep-2663-tasks-get-status-failed": "no thread fails as an error of the protocol",
+        "sep-2663-tasks-get-status-failed": "no thread fails as an error of the protocol"
     },
     "tasks-capability-negotiation": {},
     "tasks-wire-fields": {},
@@ -91,10 +91,10 @@ SCENARIOS: dict[str, dict[str, str]] = {
     "tasks-dispatch-and-envelope": {},
     "tasks-required-task-error": {
         "sep-2663-server-returns-missing-capability-when-required": "no tool needs tasks: a client "
-        "without them is told the thread",
+        "without them is told the thread"
     },
     "tasks-mrtr-composition": {
-        "sep-2663-mrtr-synchronous-before-task-creation": "no tool asks before it starts a task",
+        "sep-2663-mrtr-synchronous-before-task-creation": "no tool asks before it starts a task"
     },
 }
 

@@ -151,8 +151,7 @@ def test_what_is_no_http_is_refused(server: PageServer) -> None:
 
 def test_two_hundred_connections_hold_nobody_up(server: PageServer) -> None:
     with ExitStack() as stack:
-        slow = [stack.enter_context(server.connect()) for _ in range(200)]
-        for each in slow:
+        for each in [stack.enter_context(server.connect()) for _ in range(200)]:
             each.sendall(b"POST /api/threads HTTP/1.1\r\nHost: 127.0")
 
         assert server.ask("GET", "/api/about").status == 200
