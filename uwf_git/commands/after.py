@@ -81,7 +81,7 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
         committer = program.find_committer(store.config, environ)
         line = committer.identity + b"\n"
         path = store.local_path(_WARNED)
-        told = read_local(path) or b""
+        told = read_local(path)
         if committer.is_guess and line not in told.splitlines(keepends=True):
             replace_file(path, told + line, durable=False)
             return (

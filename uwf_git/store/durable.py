@@ -144,7 +144,12 @@ def join_below(top: str, *parts: str) -> str:
     return path
 
 
-def read_local(path: str) -> bytes | None:
+def read_local(path: str) -> bytes:
+    """Return the content of the file *path* as ``find_local``; b"" for none."""
+    return find_local(path) or b""
+
+
+def find_local(path: str) -> bytes | None:
     """Return the content of the file *path*; None for none, a link, and no regular file."""
     try:
         descriptor = open_regular(path)

@@ -263,7 +263,7 @@ def read_content(path: str) -> dict[str, Any]:
     with suppress(OSError):
         # Most locks are free: such a file is missing or empty, and need not be opened.
         if os.stat(path).st_size:
-            return parse_object((read_local(path) or b"")[:_MOST_BYTES])
+            return parse_object(read_local(path)[:_MOST_BYTES])
     return {}
 
 

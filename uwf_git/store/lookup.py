@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
@@ -14,6 +13,7 @@ from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.names import NodeHash, Oid, is_node_hash
 from uwf_git.model.node import Node
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import FORMAT
 from uwf_git.store.locks import PACKED_REFS
 from uwf_git.store.nodes import (
@@ -68,7 +68,7 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
             growth = add_nodes(store.objects, folder, added)
         except StoreDamaged as error:
             if not isinstance(error, NodeCollision):
-                error.hint = _GO_BACK.format(path=shlex.quote(store.path), ref=NODES_REF)
+                error.hint = _GO_BACK.format(path=quote_path(store.path), ref=NODES_REF)
             raise
         if growth.nodes == folder:
             return False

@@ -309,7 +309,7 @@ def write_gc_log(store: Store, why: str) -> None:
 
 def take_gc_log(store: Store) -> str | None:
     """Remove and return the recorded failure; None if there is no record."""
-    why = (read_local(_path(store)) or b"")[:_MOST_BYTES].decode(errors="replace").strip()
+    why = read_local(_path(store))[:_MOST_BYTES].decode(errors="replace").strip()
     remove_file(_path(store))
     return why or None
 

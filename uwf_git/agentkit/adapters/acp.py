@@ -268,7 +268,6 @@ _KEYS = {
     "mcp": "off: do not offer the agent the tools of `uwf mcp`",
 }
 
-
 _AUTH_REQUIRED = -32000
 
 # How long a cancelled agent may take to report that it stopped.

@@ -59,7 +59,6 @@ _MOST_ENTRIES = 100_000
 _SLACK_S = 2
 """By how much the clocks of file system, git and engine may differ."""
 
-
 _DIFF = (
     "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
     "--ignore-submodules=dirty", "--relative",

@@ -28,7 +28,6 @@ ScriptPath = tuple[str | int, ...]
 _RESULT = ("meta", "content", "usage", "state", "session")
 _FORMS = ("json", "front-matter", "bare")
 
-
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 

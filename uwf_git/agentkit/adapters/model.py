@@ -368,7 +368,6 @@ _REACT_KEYS = {
     "tokens": "after so many tokens of all turns no turn begins (2000000 unless set)",
 }
 
-
 _SYSTEM = """\
 You work with tools in the directory {root}. Paths are relative to it, and the file tools reach \
 nothing outside of it{shell}. Look before you change something, and check what you have changed. \

@@ -162,7 +162,8 @@ class Project(NamedTuple):
     def publish(self, family: Iterable[ThreadId]) -> None:
         """Push what was recorded of the files of *family*."""
         here, there = self._list(self.workdir), self._list(self._mirror)
-        names = [r for r in map(name_work, family) if here.get(r) not in {None, there.get(r)}]
+        refs = map(name_work, family)
+        names = [ref for ref in refs if here.get(ref) not in {None, there.get(ref)}]
         if not names:
             return
         with self._locked():

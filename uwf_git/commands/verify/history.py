@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.split import is_derived
 from uwf_git.errors import GIVEN_BACK, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.git.hook_files import find_unpinned
 from uwf_git.store.objects.commit import (
@@ -102,7 +103,7 @@ def find_hub_gap(git_dir: str) -> Finding | None:
         return None
     return Finding(
         f"some pushes to the shared store {git_dir} may not be checked: {problem}",
-        f"its owner mends it: `uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`",
+        f"its owner mends it: `uwf init --shared {quote_path(os.path.abspath(git_dir))}`",
     )
 
 
@@ -121,7 +122,7 @@ def find_other_story(store: Store) -> Finding | None:
 
 def note_changed_settings(store: Store) -> tuple[Finding, ...]:
     """Return a note on each setting that changed since an agent was started; it is known then."""
-    see = f"see what it is: `git -C {shlex.quote(store.path)} config --get-all"
+    see = f"see what it is: `git -C {quote_path(store.path)} config --get-all"
     return tuple(
         Finding(
             f"the store's setting {name} was changed since an agent was started, not by your uwf",

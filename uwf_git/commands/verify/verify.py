@@ -4,7 +4,6 @@ Nothing is written; each commit and node is checked once in a run. Bare reposito
 reflogs, so a history that was rewritten here shows only against what a remote last had.
 """
 
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -20,6 +19,7 @@ from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.worktree.chain import Made, find_chain
 from uwf_git.errors import Refused, StoreDamaged, StoreFailed
 from uwf_git.model.names import NotAThreadId, Oid, ThreadId, is_thread_id
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import ENDED
 from uwf_git.store.lookup import CAS, NODES_REF
 from uwf_git.store.objects.commit import is_descendant
@@ -206,7 +206,7 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
 class _Run:
     def __init__(self, store: Store, targets: list[Target]) -> None:
         self._store, self._targets = store, targets
-        self._git = f"git -C {shlex.quote(store.path)}"
+        self._git = f"git -C {quote_path(store.path)}"
         self._trees = TreeChecks(store)
         self._threads = ThreadChecks(self._trees, judge=self._judge_joined)
         refs = (ARCHIVE, ACTIVE)

@@ -352,8 +352,9 @@ def put_workflow(
     outside = outside_of(path, find_used(store, caller.cwd))
     definition = read_workflow_source(source, includes, outside)
     name = definition.name
+    folded = fold_workflow_name(name)
     for other in list_names(store):
-        if other != name and fold_workflow_name(other) == fold_workflow_name(name):
+        if other != name and fold_workflow_name(other) == folded:
             raise Refused(
                 f"workflow {name} differs from {other} only by case",
                 code="case-twin",

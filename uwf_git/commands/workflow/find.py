@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import shlex
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from uwf_git.model.builtin import WORKFLOW, walk_closure
 from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
 from uwf_git.model.names import NodeHash, NotANodeHash, Oid, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.text import render_time
+from uwf_git.model.text import quote_path, render_time
 from uwf_git.model.workflow import Workflow, freeze, parse_workflow
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml_reader import MAX_FILE_BYTES, CannotInclude, Includes
@@ -131,7 +130,7 @@ class BadLocalWorkflow(Refused):
     ) -> None:
         super().__init__(
             f"{file.path}: {why}",
-            hint=hint or f"`uwf workflow validate {shlex.quote(file.path)}` checks it again",
+            hint=hint or f"`uwf workflow validate {quote_path(file.path)}` checks it again",
             path=file.path,
             problems=[problem.as_document() for problem in problems],
         )

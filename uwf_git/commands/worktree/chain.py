@@ -495,7 +495,7 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
 
 def read_heads(path: str) -> list[tuple[str, str]]:
     """Return what ``note_files`` noted: the commits before turns, and those of their files."""
-    text = (read_local(path) or b"").decode(errors="replace")
+    text = read_local(path).decode(errors="replace")
     rows = (line.partition(" ") for line in text.split("\n"))
     return [(after, known) for after, _, known in rows if is_oid(known) or known == UNKNOWN]
 

@@ -184,4 +184,4 @@ def _spell(document: dict[str, Any]) -> bytes:
 
 
 def _read(path: str) -> dict[str, Any]:
-    return parse_object(read_local(path) or b"")
+    return parse_object(read_local(path))

@@ -27,6 +27,7 @@ from uwf_git.errors import Conflict
 from uwf_git.model.names import Oid, ThreadId, is_oid, is_thread_id
 from uwf_git.store.durable import (
     FileMemory,
+    find_local,
     join_below,
     list_names,
     read_local,
@@ -97,7 +98,7 @@ class RunDir(NamedTuple):
     def read(self, note: Note) -> str:
         """Return what was written as *note*; "" if nothing was."""
         with suppress(UnicodeDecodeError):
-            return (read_local(f"{self.path}.{note}") or b"").decode()
+            return read_local(f"{self.path}.{note}").decode()
         return ""
 
     def write(self, note: Note, text: str, *, mode: int = 0o666) -> None:
@@ -319,7 +320,7 @@ def find_workdir(store: Store, thread: ThreadId) -> str | None:
 
 
 def _read_workdir(path: str) -> str | None:
-    return os.fsdecode((read_local(path) or b"").removesuffix(b"\n")) or None
+    return os.fsdecode(read_local(path).removesuffix(b"\n")) or None
 
 
 def forget_workdir(store: Store, thread: ThreadId) -> None:
@@ -410,7 +411,7 @@ def find_kill_request(store: Store, thread: ThreadId) -> str | None:
     """Return why *thread* is to end; None if nobody ends it."""
     path = _path(store, thread, _KILL)
     # Each step asks twice, and next to none finds a request.
-    told = read_local(path) if os.path.lexists(path) else None
+    told = find_local(path) if os.path.lexists(path) else None
     return None if told is None else told.decode(errors="replace")
 
 
@@ -427,7 +428,7 @@ def keep_jobs(store: Store, thread: ThreadId, jobs: int) -> None:
 def find_jobs(store: Store, thread: ThreadId) -> int | None:
     """Return the ``keep_jobs`` of the last drive of *thread* here; None before the first."""
     with suppress(ValueError):
-        return int(read_local(_path(store, thread, _JOBS)) or b"")
+        return int(read_local(_path(store, thread, _JOBS)))
     return None
 
 

@@ -37,8 +37,11 @@ export class Thread {
   }
 
   title() {
-    const { title, ...thread } = this.thread.value ?? {};
-    return [statusOf(thread), title || short(this.id)].filter(Boolean).join(" · ");
+    return [statusOf(this.thread.value ?? {}), this.name()].filter(Boolean).join(" · ");
+  }
+
+  name() {
+    return this.thread.value?.title || short(this.id);
   }
 
   move({ parts }) {
@@ -87,7 +90,7 @@ export class Thread {
     const thread = this.thread.value;
     const status = thread && statusOf(thread);
     if (this.status && status !== this.status && ANNOUNCED.has(status))
-      say(`${thread.title || short(this.id)}: ${status}`);
+      say(`${this.name()}: ${status}`);
     this.status = status;
     const found = thread && findEntry(thread.entries, this.kind, this.at);
     const isNow = thread?.running && (this.kind === "now" || this.kind === "");
@@ -189,7 +192,7 @@ export class Thread {
       h(
         "div",
         { class: "head" },
-        h("h1", { tabindex: "-1" }, thread.title || short(this.id)),
+        h("h1", { tabindex: "-1" }, this.name()),
         badge(statusOf(thread)),
       ),
       h(
