@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.at_work import wait_until
 from commands.flows import split_checks
 from commands.inspect.test_context import NESTED, branch_of
 from commands.step.test_record_turn import CHECKS, drive
@@ -113,14 +114,16 @@ def test_default_agents_play_roles_without_one(world: World) -> None:
 def test_a_split_thread_at_work_elsewhere_is_waited_for(world: World, verb: str) -> None:
     split = split_checks(world)
     assert "its branches go on" in read_stop(world.store, split.thread).advice.text
-    agent = world.program("exec sleep 60")
+    begun = world.place / "begun"
+    agent = world.program(f"echo > '{begun}'; exec sleep 60")
     # A step holds the locks of branches only, a run that of the thread as well.
     process = world.process("thread", verb, split.thread, "--agent", agent)
     try:
         expected = f"`uwf thread wait {split.thread}` waits until it stops"
         while read_stop(world.store, split.thread).advice.text != expected:
             assert process.poll() is None
-        # As of a killer who cannot end what another user runs.
+        # As of a killer who cannot end what another user runs; before it an agent would not begin.
+        wait_until(begun.exists, "no agent begins")
         write_kill_request(world.store, split.thread, "")
         told = read_stop(world.store, split.thread).advice.text
         assert told == f"it is killed after this step; {expected}"
