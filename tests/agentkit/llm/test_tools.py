@@ -22,7 +22,6 @@ from uwf_git.agentkit.llm.tools import (
     Surroundings,
     ToolArguments,
     Toolbox,
-    ToolFailed,
     WorkFolder,
     build_toolbox,
     fetch_thread,
@@ -33,7 +32,7 @@ from uwf_git.agentkit.llm.tools import (
     run_shell,
 )
 from uwf_git.agentkit.turn import AskFailed
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged
 
 
 def arguments(**values: Any) -> ToolArguments:
@@ -50,7 +49,7 @@ def test_a_number_is_read_however_it_is_written(value: Any, number: int) -> None
 
 @pytest.mark.parametrize("value", [-1, 2.5, "three", True, [], "-3", ""])
 def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
-    with pytest.raises(ToolFailed, match="whole number in 'lines'"):
+    with pytest.raises(Refused, match="whole number in 'lines'"):
         arguments(lines=value).whole("lines", 7, most=99)
 
 
@@ -127,13 +126,13 @@ def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, n
         run(patch_file, place, path="a", old=old, new=new)
         assert (place / "a").read_bytes() == source.replace(old, new).encode()
     else:
-        with pytest.raises(ToolFailed):
+        with pytest.raises(Refused):
             run(patch_file, place, path="a", old=old, new=new)
 
 
 def test_a_file_that_is_too_large_to_be_written_is_not_patched(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"once" + b"-" * 10 * 2**20)
-    with pytest.raises(ToolFailed, match="a is larger than 10 MiB"):
+    with pytest.raises(Refused, match="a is larger than 10 MiB"):
         run(patch_file, tmp_path, path="a", old="once", new="")
     assert (tmp_path / "a").stat().st_size == 4 + 10 * 2**20
 
@@ -159,7 +158,7 @@ def test_a_step_is_read_whole(context: MakeContext) -> None:
 
 
 def test_a_missing_step_is_reported(context: MakeContext) -> None:
-    with pytest.raises(ToolFailed, match="the thread has 2 steps, and no step 3"):
+    with pytest.raises(Refused, match="the thread has 2 steps, and no step 3"):
         fetch(context, step=3)
 
 
@@ -217,7 +216,7 @@ def test_a_daemon_does_not_stay_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["", " ", "a\0b"])
 def test_no_command_is_refused(tmp_path: Path, command: str) -> None:
-    with pytest.raises(ToolFailed, match="shell needs a command"):
+    with pytest.raises(Refused, match="shell needs a command"):
         shell(tmp_path, command)
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.llm.tools import ToolFailed, WorkFolder, open_work_folder
+from uwf_git.agentkit.llm.tools import WorkFolder, open_work_folder
+from uwf_git.errors import Refused
 from uwf_git.store.store import create_store
 
 
@@ -57,9 +58,9 @@ def test_a_file_inside_is_found_however_it_is_named(folder: WorkFolder, path: st
 )
 def test_nothing_outside_is_read_or_written(folder: WorkFolder, path: str) -> None:
     named = path.format(folder.root)
-    with pytest.raises(ToolFailed):
+    with pytest.raises(Refused):
         folder.open_file(named)
-    with pytest.raises(ToolFailed):
+    with pytest.raises(Refused):
         folder.replace(named, b"mine")
     assert outside(folder).read_text() == "geheim\n"
 
@@ -67,9 +68,9 @@ def test_nothing_outside_is_read_or_written(folder: WorkFolder, path: str) -> No
 @pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "/proc/self/environ", "../new"])
 def test_a_link_that_leads_outside_is_not_followed(folder: WorkFolder, target: str) -> None:
     Path(folder.root, "link").symlink_to(target)
-    with pytest.raises(ToolFailed, match="is not in the work directory"):
+    with pytest.raises(Refused, match="is not in the work directory"):
         folder.open_file("link")
-    with pytest.raises(ToolFailed, match="is not in the work directory"):
+    with pytest.raises(Refused, match="is not in the work directory"):
         folder.replace("link", b"mine")
     assert outside(folder).read_text() == "geheim\n"
     assert not outside(folder).with_name("new").exists()
@@ -78,9 +79,9 @@ def test_a_link_that_leads_outside_is_not_followed(folder: WorkFolder, target: s
 def test_a_linked_folder_that_leads_outside_is_not_followed(folder: WorkFolder) -> None:
     Path(folder.root, "up").symlink_to("..")
     for path in ("up/secret", "up/new/deep", "up"):
-        with pytest.raises(ToolFailed):
+        with pytest.raises(Refused):
             folder.replace(path, b"mine")
-    with pytest.raises(ToolFailed):
+    with pytest.raises(Refused):
         folder.list_below("up", depth=1, most=9)
     assert not outside(folder).with_name("new").exists()
 
@@ -106,7 +107,7 @@ def test_no_path_leads_outside(parts: list[str]) -> None:
         path = "/".join(parts)
         try:
             found = folder.locate(path)
-        except ToolFailed:
+        except Refused:
             return
         real = os.path.realpath(os.path.join(folder.root, *found))
         assert real == folder.root or real.startswith(folder.root + "/")
@@ -127,7 +128,7 @@ def made_folder() -> Iterator[tuple[WorkFolder, str]]:
     "path", [".git/hooks/pre-commit", "sub/.git/config", ".GIT/config", ".git"]
 )
 def test_what_is_gits_is_not_written(folder: WorkFolder, path: str) -> None:
-    with pytest.raises(ToolFailed, match="git's own"):
+    with pytest.raises(Refused, match="git's own"):
         folder.replace(path, b"#!/bin/sh\n")
     assert folder.replace(".gitignore", b"x\n")
 
@@ -140,7 +141,7 @@ def test_a_git_directory_of_any_name_is_not_written(folder: WorkFolder, path: st
     Path(folder.root, "link").symlink_to("lib")
     Path(folder.root, "up").symlink_to("../work")
 
-    with pytest.raises(ToolFailed, match="git's own"):
+    with pytest.raises(Refused, match="git's own"):
         folder.replace(path, b"[uwf]\n")
     assert sorted(os.listdir(Path(folder.root, "lib"))) == ["HEAD", "objects"]
     assert folder.replace("library/config", b"x\n")
@@ -149,7 +150,7 @@ def test_a_git_directory_of_any_name_is_not_written(folder: WorkFolder, path: st
 @pytest.mark.parametrize("below", [".", "refs", "refs/heads"])
 def test_a_work_folder_in_a_git_directory_is_not_written(tmp_path: Path, below: str) -> None:
     place = Path(create_store(str(tmp_path / "store.git")).path, below)
-    with pytest.raises(ToolFailed, match="git's own"):
+    with pytest.raises(Refused, match="git's own"):
         open_work_folder(str(place)).replace("config", b"[uwf]\n")
 
 
@@ -160,7 +161,7 @@ def test_what_is_kept_is_not_written(folder: WorkFolder, tmp_path: Path) -> None
     )
 
     for path in ("state/uwf/trust", "state", ".gitconfig"):
-        with pytest.raises(ToolFailed, match="git's own"):
+        with pytest.raises(Refused, match="git's own"):
             kept.replace(path, b"x\n")
     assert kept.replace("statement", b"x\n")
 
@@ -179,12 +180,12 @@ def test_a_pipe_and_a_folder_are_no_files(folder: WorkFolder) -> None:
     os.mkfifo(Path(folder.root, "pipe"))
     with pytest.raises(OSError, match="not a regular file"):
         folder.open_file("pipe")
-    with pytest.raises(ToolFailed, match="no ordinary file"):
+    with pytest.raises(Refused, match="no ordinary file"):
         folder.replace("pipe", b"x")
     for path in ("src", "."):
-        with pytest.raises(ToolFailed, match="a directory"):
+        with pytest.raises(Refused, match="a directory"):
             folder.open_file(path)
-        with pytest.raises(ToolFailed, match="a directory"):
+        with pytest.raises(Refused, match="a directory"):
             folder.replace(path, b"x")
 
 

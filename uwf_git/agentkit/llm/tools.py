@@ -36,10 +36,6 @@ _NEVER = ("/proc/", "/sys/", "/dev/")
 _LONGEST_SHOWN = 200
 
 
-class ToolFailed(Refused):
-    code = "tool-failed"
-
-
 class WorkFolder(NamedTuple):
     """The folder *root*, an absolute path without symbolic links."""
 
@@ -51,7 +47,7 @@ class WorkFolder(NamedTuple):
     def locate(self, path: str) -> tuple[str, ...]:
         """Return the parts of *path* below the root; it may be absolute, and need not exist."""
         if not path.strip() or "\0" in path:
-            raise ToolFailed("a path is needed, as src/main.py")
+            raise Refused("a path is needed, as src/main.py")
         _encode(path)
         real = os.path.realpath(os.path.join(self.root, path))
         inside = self.root.rstrip("/") + "/"
@@ -60,14 +56,14 @@ class WorkFolder(NamedTuple):
         )
         if is_special or not (real == self.root or real.startswith(inside)):
             shown = path[:_LONGEST_SHOWN]
-            raise ToolFailed(f"{shown} is not in the work directory, {self.root}")
+            raise Refused(f"{shown} is not in the work directory, {self.root}")
         return tuple(part for part in real[len(self.root) :].split("/") if part)
 
     def open_file(self, path: str) -> int:
         """Open the file at *path* for reading; return its descriptor."""
         parts = self.locate(path)
         if os.path.isdir(os.path.join(self.root, *parts)):
-            raise ToolFailed(f"{path[:_LONGEST_SHOWN]} is a directory")
+            raise Refused(f"{path[:_LONGEST_SHOWN]} is a directory")
         with walk_down(self.root, parts[:-1]) as folder:
             return open_left_file(parts[-1], dir_fd=folder).descriptor
 
@@ -80,10 +76,10 @@ class WorkFolder(NamedTuple):
         """
         parts = self.locate(path)
         if not parts:
-            raise ToolFailed(f"{path} is a directory")
+            raise Refused(f"{path} is a directory")
         real = os.path.join(self.root, *parts)
         is_kept = any(real == each or real.startswith(f"{each}/") for each in self.kept)
-        own = ToolFailed(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
+        own = Refused(f"{path[:_LONGEST_SHOWN]} is git's own; files there are not written")
         is_gits = any(_is_git_dir(str(above)) for above in PurePath(self.root).parents)
         if is_kept or is_gits or any(part.lower() == ".git" for part in parts):
             raise own
@@ -150,7 +146,7 @@ def _mode(name: str, folder: int) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):
-        raise ToolFailed(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'no ordinary file'}")
+        raise Refused(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'no ordinary file'}")
     return stat.S_IMODE(mode)
 
 
@@ -178,12 +174,12 @@ class ToolArguments:
         self._values = values
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return the text *name*; raise ToolFailed if it is missing without a *default*."""
+        """Return the text *name*; raise Refused if it is missing without a *default*."""
         value = self._values.get(name)
         if value is None and default is not None:
             return default
         if not isinstance(value, str):
-            raise ToolFailed(f"{self._tool} needs a text in {name!r}")
+            raise Refused(f"{self._tool} needs a text in {name!r}")
         return value
 
     def whole(self, name: str, default: int, *, most: int) -> int:
@@ -196,7 +192,7 @@ class ToolArguments:
         if isinstance(value, str) and value.isascii() and value.isdecimal():
             value = int(value[:_MOST_DIGITS])
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ToolFailed(f"{self._tool} needs a whole number in {name!r}")
+            raise Refused(f"{self._tool} needs a whole number in {name!r}")
         return min(value, most)
 
 
@@ -257,7 +253,7 @@ def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
     with open(folder.open_file(path), "rb") as raw:
         size = os.fstat(raw.fileno()).st_size
         if b"\0" in raw.peek(_BINARY_LOOK)[:_BINARY_LOOK]:
-            raise ToolFailed(f"{path} is no text, but {size:,} bytes of something else")
+            raise Refused(f"{path} is no text, but {size:,} bytes of something else")
         # With its line ends unchanged, so that patch_file finds a passage that was read.
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as file:
             return _read_lines(file, first, most)
@@ -273,20 +269,20 @@ def write_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
     path, old, new = arguments.text("path"), arguments.text("old"), arguments.text("new")
     if not old:
-        raise ToolFailed("`old` is empty; write_file writes a whole file")
+        raise Refused("`old` is empty; write_file writes a whole file")
     with open(folder.open_file(path), "rb") as file:
         source = file.read(_LARGEST_WRITE + 1)
     if len(source) > _LARGEST_WRITE:
-        raise ToolFailed(f"{path} is larger than {_LARGEST_WRITE // 2**20} MiB")
+        raise Refused(f"{path} is larger than {_LARGEST_WRITE // 2**20} MiB")
     try:
         text = source.decode()
     except UnicodeDecodeError:
-        raise ToolFailed(f"{path} is not UTF-8; only text can be patched") from None
+        raise Refused(f"{path} is not UTF-8; only text can be patched") from None
     count = text.count(old)
     if count != 1:
         where = "does not stand" if count == 0 else f"stands {count} times"
         advice = "read the file again" if count == 0 else "take more of what is around it"
-        raise ToolFailed(f"`old` {where} in {path}; {advice}. Nothing was changed")
+        raise Refused(f"`old` {where} in {path}; {advice}. Nothing was changed")
     line = text.count("\n", 0, text.index(old)) + 1
     folder.replace(path, _encode(text.replace(old, new)))
     return f"changed {path} at line {line}"
@@ -338,9 +334,9 @@ def _encode(text: str) -> bytes:
     try:
         content = text.encode()
     except UnicodeEncodeError:
-        raise ToolFailed("the text holds half a surrogate pair, which no file can") from None
+        raise Refused("the text holds half a surrogate pair, which no file can") from None
     if len(content) > _LARGEST_WRITE:
-        raise ToolFailed(f"that is more than {_LARGEST_WRITE // 2**20} MiB")
+        raise Refused(f"that is more than {_LARGEST_WRITE // 2**20} MiB")
     return content
 
 
@@ -377,7 +373,7 @@ class Surroundings(NamedTuple):
 def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
     command = arguments.text("command")
     if not command.strip() or "\0" in command:
-        raise ToolFailed("shell needs a command")
+        raise Refused("shell needs a command")
     timeout_s = min(max(1, arguments.whole("timeout_s", _DEFAULT_S, most=_MOST_S)), around.left_s)
     with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=around.scratch) as outputs:
         request = NestedRequest(
@@ -393,7 +389,7 @@ def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings
         try:
             run = run_nested(request)
         except (OSError, ValueError) as error:
-            raise ToolFailed(f"the command cannot be run: {error}") from error
+            raise Refused(f"the command cannot be run: {error}") from error
     if run.outcome == "interrupted":
         raise AskFailed("interrupted", "react was interrupted while a command ran")
     return f"{_cut(run.stdout)}{_describe_end(run, timeout_s)}"
@@ -428,12 +424,12 @@ THREAD_TOOL = _tool(
 
 
 def fetch_thread(context: AgentContext, arguments: ToolArguments) -> str:
-    """Return the list of steps, or one step; raise ToolFailed if there is no such step."""
+    """Return the list of steps, or one step; raise Refused if there is no such step."""
     number = arguments.whole("step", -1, most=10**9)
     if number < 0:
         return _list_steps(context)
     if number > len(context.steps):
-        raise ToolFailed(f"the thread has {len(context.steps)} steps, and no step {number}")
+        raise Refused(f"the thread has {len(context.steps)} steps, and no step {number}")
     text = _show_step(context, number) if number else context.start.prompt
     offset = arguments.whole("offset", 0, most=10**9)
     part = text[offset : offset + _LONGEST_PART]
@@ -490,9 +486,9 @@ class Toolbox(NamedTuple):
         run = self.runs.get(call.name)
         if run is None:
             names = ", ".join(self.runs)
-            raise ToolFailed(f"there is no tool {call.name!r:.80}, only {names}")
+            raise Refused(f"there is no tool {call.name!r:.80}, only {names}")
         if call.arguments is None:
-            raise ToolFailed(f"the arguments of {call.name} are no JSON object")
+            raise Refused(f"the arguments of {call.name} are no JSON object")
         return run(ToolArguments(call.name, call.arguments))
 
 
