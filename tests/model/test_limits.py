@@ -107,3 +107,9 @@ def test_half_a_step_and_more_than_a_year_are_reported() -> None:
     assert find_limit_problem("maxSteps", 1.5) == "must be a whole number, 1 or more"
     assert find_limit_problem("maxExecutionTime", 0.5) is not None
     assert find_limit_problem("maxExecutionTime", LONGEST_MS + 1) is not None
+
+
+def test_amount_is_at_least_what_is_told_of_it() -> None:
+    assert find_limit_problem("maxCost", 4e-7) == "must be a number of US dollars, 0.000001 or more"
+    assert find_limit_problem("maxCost", 1e-6) is None
+    assert render_limit("maxCost", 1e-6) == "1e-06"

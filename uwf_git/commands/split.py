@@ -559,25 +559,25 @@ class Remaking:
     def __init__(self) -> None:
         self._newest: tuple[Oid, ReadSplit] | None = None
 
-    def remake(self, snapshot: Snapshot) -> Oid:
-        """Return the id that the derived commit at *snapshot* must have."""
+    def remake(self, snapshot: Snapshot) -> Derived:
+        """Return the derived commit that must stand at *snapshot*."""
         parents = snapshot.commit.parents
         if not parents:
             raise SplitRefused("it follows no commit")
         first = read_at(snapshot.objects, parents[0])
         if snapshot.record.event == "join":
-            return _remake_join(first, [read_at(first.objects, oid) for oid in parents[1:]]).oid
+            return _remake_join(first, [read_at(first.objects, oid) for oid in parents[1:]])
         if len(parents) > 1:
             raise SplitRefused("it has more than one parent")
         if snapshot.record.event == "split":
-            return draft_split(first, plan_again(snapshot)).oid
+            return draft_split(first, plan_again(snapshot))
         if self._newest is None or self._newest[0] != first.commit.oid:
             self._newest = (first.commit.oid, read_split(first))
         found = self._newest[1]
         thread = snapshot.record.thread
         if thread not in found.numbers:
             raise SplitRefused(f"{thread} is no branch of {first.record.thread}")
-        return found.draft_start(found.numbers[thread]).oid
+        return found.draft_start(found.numbers[thread])
 
 
 def _remake_join(tip: Snapshot, tips: list[Snapshot]) -> Derived:

@@ -8,6 +8,7 @@ FORMAT.md, "What events do".
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.model.builtin import START, find_reference, reference
@@ -467,14 +468,20 @@ def _signalled(
     return describe_signal
 
 
-def _describe_amendment(_before: Standing, signal: Mapping[str, Any]) -> str:
+def _describe_amendment(_before: Standing, signal: Mapping[str, Any], digits: int = 6) -> str:
     amendment = read_amendment(signal)
     to = "adds to the workflow, now" if signal["action"] == "append" else "workflow"
     parts = [] if amendment.workflow is None else [f"{to} {amendment.workflow}"]
     if amendment.binding:
         parts.append(f"agent of {', '.join(amendment.binding)}")
-    parts += [f"{name} is {render_limit(name, value)}" for name, value in amendment.limits.items()]
+    limits = amendment.limits.items()
+    parts += [f"{name} is {render_limit(name, value, digits)}" for name, value in limits]
     return "; ".join(parts)
+
+
+# More digits than a number has.
+describe_unrounded = _signalled(partial(_describe_amendment, digits=400))
+"""The words of an ``amend`` as older versions of uwf wrote them."""
 
 
 _WORDS: Mapping[Event, Callable[[Standing, Cause], Words]] = {

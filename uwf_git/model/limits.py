@@ -24,14 +24,18 @@ LONGEST_MS = 365 * 24 * 3600 * 1000
 _MS = 1000
 _CENT = 0.01
 
+_LEAST_USD = 0.000001
+"""What six decimals can show."""
+
 _SLACK = 1 + 1e-9
 """Ten times 0.1 USD is 0.9999999999999999 USD."""
 
-_FIT = {
+FIT = {
     "count": "a whole number, 1 or more",
     "ms": "a whole number of milliseconds, 1 or more, at most a year",
-    "usd": "a number of US dollars above 0",
+    "usd": "a number of US dollars, 0.000001 or more",
 }
+"""What a limit must be, by its unit."""
 
 
 class Limit(NamedTuple):
@@ -111,23 +115,25 @@ LIMITS = {
 """By their names in a StartNode (seed 004 has the execution time)."""
 
 
-def find_limit_problem(name: str, value: Any) -> str | None:
+def find_limit_problem(name: str, value: Any, *, is_recorded: bool = False) -> str | None:
     if name not in LIMITS:
         return "is no limit"
     unit = LIMITS[name].unit
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Older versions of uwf took any amount above 0.
+    least = 1 if unit != "usd" else math.ulp(0) if is_recorded else _LEAST_USD
     # False for NaN, which compares false with everything.
-    fits = is_number and 0 < value <= (LONGEST_MS if unit == "ms" else MOST)
+    fits = is_number and least <= value <= (LONGEST_MS if unit == "ms" else MOST)
     if fits and (unit == "usd" or int(value) == value):
         return None
-    return f"must be {_FIT[unit]}"
+    return f"must be {FIT[unit]}"
 
 
-def render_limit(name: str, value: float | None) -> str:
+def render_limit(name: str, value: float | None, digits: int = 6) -> str:
     """Return a value of the limit *name* as it is recorded; times are in milliseconds."""
     if value is None:
         return "no limit"
-    return render_duration(int(value)) if LIMITS[name].unit == "ms" else str(round(value, 6))
+    return render_duration(int(value)) if LIMITS[name].unit == "ms" else str(round(value, digits))
 
 
 def tell_limit(name: str, value: float | None) -> str:

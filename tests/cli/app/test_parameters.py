@@ -253,7 +253,7 @@ def test_limit_is_read(capsys: pytest.CaptureFixture[str]) -> None:
         ("--max-steps", ["0", "-1", "1.5", "many", "", "9007199254740992", "None", "٣"]),
         ("--max-execution-time", ["0", "0.0001", "-1", "1y", "10 m", "1e3", "366d", "1h30m", "m"]),
         ("--max-tokens", ["0", "1k", "1_000", "0x10"]),
-        ("--max-cost", ["0", "-1", "$5", "1e3", "nan", "inf", "9" * 400]),
+        ("--max-cost", ["0", "0.0000001", "-1", "$5", "1e3", "nan", "inf", "9" * 400]),
     ],
 )
 def test_invalid_limit_is_reported_with_a_valid_form(option: str, values: list[str]) -> None:

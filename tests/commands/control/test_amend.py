@@ -135,14 +135,31 @@ def test_agent_bound_to_the_role_of_a_person_ends_the_wait(world: World, thread:
     world.assert_whole()
 
 
-def test_limit_of_an_agent_is_not_waited_for_when_another_plays(world: World) -> None:
+def test_person_who_is_given_again_is_still_waited_for(world: World) -> None:
+    thread = world.begun(DEMO, "human")
+    assert world.step(thread).status == "waiting"
+
+    with refuses("already-so"):
+        world.amend(thread, "writer=human")
+
+    amended = world.amend(thread, "writer=human", "checker=uwf-x")
+
+    assert (amended.status, amended.agents) == ("waiting", {"checker": "uwf-x"})
+    assert world.snapshot(thread).subject == "amend: agent of checker"
+    world.assert_whole()
+
+
+@pytest.mark.parametrize("agent", ["another", "nobody"])
+def test_limit_of_an_agent_is_not_waited_for_when_an_agent_is_given(
+    world: World, agent: str
+) -> None:
     thread = world.begun()
     limited = fails("slow down", left=StepFiles(kind="rate-limited", reset_at=10**15))
     with pytest.raises(Exception, match="slow down"):
         world.step(thread, limited)
     assert world.snapshot(thread).record.status == "waiting"
 
-    assert world.amend(thread, "writer=another").status == "ready"
+    assert world.amend(thread, f"writer={agent}").status == "ready"
 
     assert world.step(thread).role == "writer"
     world.assert_whole()

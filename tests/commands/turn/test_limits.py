@@ -52,6 +52,12 @@ def test_limit_of_a_workflow_from_elsewhere_is_looked_at(config: dict[str, Any])
     assert choose_limits(dict.fromkeys(config), config) == {}
 
 
+def test_amount_that_an_older_version_registered_still_begins_a_thread() -> None:
+    assert choose_limits({}, {"maxCost": 1e-7}) == {"maxCost": 1e-7}
+    with refuses("bad-limit"):
+        choose_limits({"maxCost": 1e-7}, {})
+
+
 @pytest.mark.parametrize(
     ("limits", "usage", "told"),
     [

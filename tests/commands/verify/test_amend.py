@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from commands.forging import Change, also, forge, holds, place, says, troubles
+from commands.forging import Change, also, forge, holds, place, points, says, troubles
 from commands.world import DEMO, World
 
 from uwf_git.commands.turn.choose_agent import build_agent
@@ -111,3 +111,25 @@ def test_invalid_limit_is_reported(limits: dict[str, Any], world: World, thread:
     (message,) = told(world, thread, asks(world, thread, {"limits": limits}))
 
     assert message.startswith(f"the limit {next(iter(limits))} must be a ")
+
+
+@pytest.mark.parametrize(
+    ("cost", "said", "problems"),
+    [
+        (1e-7, "0.0", 0),
+        (1e-7, "1e-07", 0),
+        (0.1234567, "0.123457", 0),
+        (0.1234567, "0.1234567", 0),
+        (0.1234567, "0.12346", 1),
+    ],
+)
+def test_amount_that_older_versions_took_or_wrote_is_no_trouble(
+    cost: float, said: str, problems: int, world: World, thread: ThreadId
+) -> None:
+    world.amend(thread, limits={"maxCost": 0.000001})
+    lost = points(world.store, place(world.snapshot(thread).record.cause or ""), None)
+    old = asks(world, thread, {"limits": {"maxCost": cost}})
+
+    found = told(world, thread, also(old, lost, says("is 1e-06", f"is {said}")))
+
+    assert len(found) == problems, found

@@ -1,5 +1,6 @@
 """False trailers and files of thread commits: each lie is reported with its commit."""
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from commands.forging import (
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story
 
+from uwf_git.commands.verify.making import write_anew
 from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.store import Store
@@ -172,22 +174,33 @@ def test_present_that_lies_is_reported(
     assert found.message.startswith(f"now.json says {told}")
 
 
+WRITTEN = "now.json has what the history gives, and is not written as uwf writes it"
+
+
 def test_present_that_is_written_in_another_way_is_reported(store: Store, story: Story) -> None:
     document = story.snapshot.get_present().as_document() | {"depth": 3.0}
     forge(store, REF, {-1: holds(store, "now.json", encode_json(dict(reversed(document.items()))))})
 
-    assert messages(store) == [
-        "now.json has what the history gives, and is not written as uwf writes it"
-    ]
+    assert messages(store) == [WRITTEN]
 
 
 def test_whole_sums_as_older_versions_wrote_them_are_no_lie(store: Store, story: Story) -> None:
     content = encode_json(read_snapshot(store, tip_of(store, REF)).get_present().as_document())
-    assert b'"tokens": 3,' in content or b'"tokens": 3\n' in content
-    old = content.replace(b'"tokens": 3', b'"tokens": 3.0')
-    forge(store, REF, {-1: holds(store, "now.json", old)})
+    for sum_, told in (b'"tokens": 3', []), (b'"depth": 3', [WRITTEN]):
+        assert content.count(sum_) == 1
+        forge(store, REF, {-1: holds(store, "now.json", content.replace(sum_, sum_ + b".0"))})
 
-    assert messages(store) == []
+        assert messages(store) == told
+
+
+def test_reading_what_older_versions_wrote_costs_little_memory() -> None:
+    now = encode_json({"usage": {str(number): 1 for number in range(10_000)}})
+    tracemalloc.start()
+    try:
+        assert write_anew(now) == now
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(now)
+    finally:
+        tracemalloc.stop()
 
 
 def test_present_that_lies_is_reported_once(store: Store, story: Story) -> None:

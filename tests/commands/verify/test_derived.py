@@ -15,7 +15,7 @@ from commands.flows import (
     tell,
 )
 from commands.forging import Change, also, holds, place, points, says
-from commands.world import World, fails
+from commands.world import World, fails, replied
 from dulwich.objects import Commit, ObjectID
 
 from uwf_git.commands.split import (
@@ -29,12 +29,12 @@ from uwf_git.commands.split import (
 )
 from uwf_git.commands.start import ForkRequest, StartRequest, fork_thread, start_thread
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.builtin import TEXT
+from uwf_git.model.builtin import START, TEXT, reference
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes import encode_node
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.threads.history import Snapshot, read_snapshot
+from uwf_git.store.threads.history import Snapshot, parse_now, read_snapshot
 
 
 def forge(split: Split, thread: ThreadId, *changes: Change) -> list[str]:
@@ -195,13 +195,21 @@ def test_a_branch_that_begins_after_a_patch_is_told(split: Split) -> None:
     assert_told(told, "there can be no such start: a thread begins after a commit that is no split")
 
 
-@pytest.mark.parametrize("field", ["entry", "parent"])
-def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, field: str) -> None:
-    """It would come to its end without the agents before and after."""
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"entry": "0/1/0"}, "start.json has entry, and the thread began as no branch"),
+        ({"parent": reference(START)}, "start.json has parent, and the thread began as no branch"),
+        ({"maxSteps": 0}, "the limit maxSteps must be a whole number, 1 or more"),
+    ],
+)
+def test_a_thread_that_begins_as_none_can_is_told(
+    world: World, part: dict[str, Any], told: str
+) -> None:
+    """At the place of a branch it would come to its end without the agents before and after."""
     thread = world.begun(CHECKS)
     old = world.snapshot(thread).get_start()
-    parts = {"entry": "0/1/0", "parent": {"$ref": old.type}}
-    new = build_node(old.type, {**old.payload, field: parts[field]}, timestamp=old.timestamp)
+    new = build_node(old.type, {**old.payload, **part}, timestamp=old.timestamp)
     content = encode_node(new)[1]
 
     assert forge(
@@ -214,7 +222,7 @@ def test_a_thread_that_begins_at_the_place_of_a_branch_is_told(world: World, fie
             holds(world.store, path, content)
             for path in (place(new.hash), "start.json", "head.json")
         ),
-    ) == [f"start.json has {field}, and the thread began as no branch"]
+    ) == [told]
 
 
 # Joins.
@@ -259,6 +267,20 @@ def test_a_join_of_another_content_is_told(ended: Split, change: str) -> None:
     changes[change](commit)
 
     assert_told(tell(world.store, ended.thread, put(world.store, commit)), " join")
+
+
+def test_a_whole_sum_in_a_join_as_older_versions_wrote_it_is_no_lie(split: Split) -> None:
+    for child in split.children:
+        split.world.finish(child, lambda _turn: replied({}, usage={"costUsd": 0.5}))
+    joined = read_snapshot(split.world.store, draft(split, tips_of(split)).write(split.world.store))
+    now = encode_json(joined.get_present().as_document())
+    for sum_, problems in (b'"costUsd": 1', 0), (b'"depth": 2', 1):
+        commit = copy_commit(split.world.store, joined.commit.oid)
+        assert now.count(sum_) == 1
+        holds(split.world.store, "now.json", now.replace(sum_, sum_ + b".0"))(commit)
+
+        told = tell(split.world.store, split.thread, put(split.world.store, commit))
+        assert len(told) == problems, told
 
 
 def test_a_join_of_branches_that_have_not_ended_is_told(split: Split) -> None:
@@ -406,6 +428,18 @@ def test_what_a_place_that_was_given_up_left_is_folded_again(world: World) -> No
     ):
         given_up = Split(world, thread)
         assert_told(forge(given_up, thread, says_now(given_up, thread, **parts)), "now.json says ")
+
+
+def test_no_tries_beside_the_last_one_as_older_versions_wrote_them_are_no_lie(world: World) -> None:
+    thread = world.begun(GIVEN_UP)
+    world.fail(thread)
+    given_up, present = Split(world, thread), world.snapshot(thread).get_present()
+    now, last = encode_json(present.as_document()), b'  "lastAttempt"'
+    for number, told in (0, []), (1, ["now.json says attempts 1, and the history gives nothing"]):
+        old = now.replace(last, b'  "attempts": %d,\n%s' % (number, last))
+        assert parse_now(old).present == present._replace(attempts=number)
+
+        assert forge(given_up, thread, holds(world.store, "now.json", old)) == told
 
 
 def test_a_step_at_a_made_up_place_is_told(split: Split) -> None:

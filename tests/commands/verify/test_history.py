@@ -141,8 +141,15 @@ def test_older_shared_store_is_told_with_what_mends_it(tmp_path: Path) -> None:
     assert found.hint == f"its owner mends it: `uwf init --shared '{path}'`"
 
 
-@pytest.mark.parametrize("name", ["info/grafts", "shallow", f"refs/replace/{'a' * 40}"])
-def test_what_lets_git_show_other_commits_is_noted(world: World, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("info/grafts", "`GIT_GRAFT_FILE=/dev/null git log` "),
+        ("shallow", "`git fetch --unshallow REMOTE` "),
+        (f"refs/replace/{'a' * 40}", "`git --no-replace-objects log` "),
+    ],
+)
+def test_what_lets_git_show_other_commits_is_noted(world: World, name: str, advice: str) -> None:
     tip = world.tip(world.begun())
     path = Path(world.store.path, name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +158,7 @@ def test_what_lets_git_show_other_commits_is_noted(world: World, name: str) -> N
     (note,) = verify(world.store, []).notes
 
     assert note.message.endswith(f"because of {name}")
+    assert note.hint.startswith(advice)
 
 
 # What threads share with those that are here is not read again, and nothing else is believed.

@@ -11,7 +11,15 @@ from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story
 
 from uwf_git.commands.verify.history import Finding
-from uwf_git.model.builtin import AGENT_CONFIG, META, ROLE, STEP, TEXT, reference
+from uwf_git.model.builtin import (
+    AGENT_CONFIG,
+    META,
+    ROLE,
+    STEP,
+    TEXT,
+    find_reference,
+    reference,
+)
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes import encode_node
@@ -147,9 +155,22 @@ def test_reference_to_another_kind_of_node_is_reported(store: Store, story: Stor
 
     told = f"refers to {WORKFLOW.hash} where a node of type"
     assert set(messages(store)) == {
+        f"node {step.hash} {told} Text belongs",
         f"node {step.hash} {told} AgentConfig belongs",
         f"node {role_node.hash} {told} JSON Schema belongs",
     }
+
+
+def test_node_that_is_right_in_one_field_may_be_wrong_in_another(
+    store: Store, story: Story
+) -> None:
+    head = story.snapshot.get_head_node().payload
+    agent = find_reference(head["agent"])
+    step = build_node(STEP, {**head, "content": head["agent"]}, timestamp=0)
+    forge(store, REF, {-1: brings(store, step)})
+
+    told = f"node {step.hash} refers to {agent} where a node of type Text belongs"
+    assert messages(store) == [told]
 
 
 def test_payload_that_breaks_its_schema_is_reported_with_the_place(

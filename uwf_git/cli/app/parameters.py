@@ -14,7 +14,7 @@ import click
 from uwf_git.agents.command_line import BadJson, parse_strict_json
 from uwf_git.cli.output.screen import note
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.model.limits import LIMITS, find_limit_problem
+from uwf_git.model.limits import FIT, LIMITS, find_limit_problem
 from uwf_git.model.node import NotCanonical
 from uwf_git.model.text import parse_duration_ms
 from uwf_git.surroundings import Lazy
@@ -323,11 +323,7 @@ class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         return number
 
 
-_WORDS = {
-    "count": "a whole number, 1 or more",
-    "ms": "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d",
-    "usd": "a number of US dollars above 0",
-}
+_WORDS = {**FIT, "ms": "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d"}
 
 
 def _read_limits(given: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ from uwf_git.commands.turn.flow import (
     read_retry,
     read_spending,
 )
-from uwf_git.commands.turn.next_move import decide_next, settings_by_role
+from uwf_git.commands.turn.next_move import PERSON, decide_next, settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
@@ -394,14 +394,26 @@ def _build(
         limits=request.limits,
         reason=request.reason,
     )
-    new, amended = build_rule_change(caller, snapshot, change)
+    # To give the command of a fetched thread again is to trust it here, and that of a role which
+    # waits for the end of a limit ends the wait: both are changes.
+    fresh = [
+        agent
+        for agent in change.trusted
+        if agent["command"].strip() != PERSON and not is_trusted(store, agent, workdir)
+    ]
+    present = snapshot.get_present()
+    limited = present.waiting.role if present.waiting and present.waiting.until else None
+    agents = {
+        role: agent
+        for role, agent in change.agents.items()
+        if agent in fresh
+        or role == limited
+        or build_agent(dict(agent), timestamp=0).hash != present.binding.get(role)
+    }
+    new, amended = build_rule_change(caller, snapshot, change._replace(agents=agents))
     missing = find_missing_programs(typed.agents, caller.environ, workdir, store.config)
     amended = amended._replace(left=typed.left, missing=missing)
-    # To give the command of a fetched thread again is to trust it here: that is a change.
-    are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
-    # The same agent again can end a wait.
-    has_status = new.record.status == snapshot.record.status
-    if are_trusted and has_status and new.present == snapshot.get_present():
+    if not fresh and new.present == present:
         thread = snapshot.record.thread
         hint = f"`uwf thread show {thread}` tells them"
         if typed.left:

@@ -431,11 +431,12 @@ def _option(name: str) -> str:
     return f"{LIMITS[name].option} {LIMITS[name].metavar}"
 
 
-def check_asked(asked: Mapping[str, Any]) -> None:
+def check_asked(asked: Mapping[str, Any], *, is_recorded: bool = False) -> None:
     """Check names and values of limits; None removes one."""
     for name, value in asked.items():
         takes_away = value is None and name in LIMITS
-        if not takes_away and (problem := find_limit_problem(name, value)) is not None:
+        problem = find_limit_problem(name, value, is_recorded=is_recorded)
+        if not takes_away and problem is not None:
             raise Refused(
                 f"{name[:60]} {problem}",
                 code="bad-limit",
@@ -447,7 +448,8 @@ def check_asked(asked: Mapping[str, Any]) -> None:
 def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits of a new thread: as *asked*, else as its workflow's *config* says."""
     merged = {**{name: config[name] for name in LIMITS if name in config}, **asked}
-    check_asked(merged)
+    check_asked(asked)
+    check_asked(merged, is_recorded=True)
     # In a fixed order, so that equal threads begin with equal nodes.
     return {name: merged[name] for name in LIMITS if merged.get(name) is not None}
 

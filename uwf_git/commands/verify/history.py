@@ -107,6 +107,15 @@ def find_hub_gap(git_dir: str) -> Finding | None:
     )
 
 
+_OTHER_STORIES = {
+    "info/grafts": "`GIT_GRAFT_FILE=/dev/null git log` passes over info/grafts: remove that file, "
+    "unless one of you made it",
+    "shallow": "`git fetch --unshallow REMOTE` brings the history that a shallow clone leaves out",
+    "refs/replace/": "`git --no-replace-objects log` passes over refs/replace: remove what nobody "
+    "of you made",
+}
+
+
 def find_other_story(store: Store) -> Finding | None:
     """Return what makes git show other commits than uwf reads and checks, or None."""
     files = ("info/grafts", "shallow")
@@ -116,7 +125,11 @@ def find_other_story(store: Store) -> Finding | None:
         return None
     return Finding(
         f"git may show other commits than are checked here, because of {name_some(found)}",
-        "`git --no-replace-objects log` passes over refs/replace; remove what nobody of you made",
+        "; ".join(
+            told
+            for place, told in _OTHER_STORIES.items()
+            if any(name.startswith(place) for name in found)
+        ),
     )
 
 
@@ -214,8 +227,8 @@ def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
     try:
         parse_trailers(read_commit(objects, tip).message)
     except OldFormat as error:
-        told = error.of_commit(tip)
-        return Finding(f"the history cannot be checked: {told.message}", error.hint or "", ref, tip)
+        told = error.of_commit(tip, ref)
+        return Finding(f"the history cannot be checked: {told.message}", told.hint or "", ref, tip)
     except StoreDamaged:
         return None
     return None

@@ -45,6 +45,7 @@ from uwf_git.model.event_folds import (
     Words,
     describe_event,
     describe_start,
+    describe_unrounded,
     needs_text,
 )
 from uwf_git.model.event_rules import (
@@ -57,7 +58,7 @@ from uwf_git.model.event_rules import (
     may_follow,
 )
 from uwf_git.model.flow import NotAPosition, Position, parse_position
-from uwf_git.model.limits import find_limit_problem
+from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.names import NodeHash, Oid, ThreadId
 from uwf_git.model.node import Node, canonical
 from uwf_git.model.text import cut
@@ -95,8 +96,11 @@ HAND_MADE = (
     "no version of uwf writes such a commit: it was made by hand; another copy of this store "
     "may have the original history: `uwf fetch`"
 )
-# Sums of usage were once written so where they became whole: 1.0, which is read as 1.
-_WHOLE = re.compile(rb"(?<=[0-9])\.0(,?)$", re.MULTILINE)
+# Once written, and read as what is written now: 1.0 where a sum of usage became whole, and no
+# attempts where a place was given up after some.
+_USAGE = re.compile(rb'^  "usage": \{\n(?:   .*\n)*+', re.MULTILINE)
+_WHOLE = re.compile(rb"\.0(?=,?$)", re.MULTILINE)
+_NO_TRIES = re.compile(rb'^  "attempts": 0,\n(?=  "lastAttempt": )', re.MULTILINE)
 _MOST_SHOWN = 80
 _MOST_TOLD = 10
 
@@ -118,12 +122,17 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
 def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
     troubles = list_wrong(told, right)
-    if made.now != now and made.now != _WHOLE.sub(rb"\1", now):
+    if made.now != now and made.now != write_anew(now):
         troubles += _compare_now(now, made.standing.state)
     if (problem := find_author_problem(commit, made.author)) is not None:
         troubles.append(problem)
     for each in troubles:
         yield site.finding(each, hint=HAND_MADE, node=made.standing.record.cause)
+
+
+def write_anew(now: bytes) -> bytes:
+    """Return a ``now.json`` of an older version of uwf as it is written now."""
+    return _NO_TRIES.sub(b"", _USAGE.sub(lambda usage: _WHOLE.sub(b"", usage[0]), now))
 
 
 def list_wrong(message: bytes, expected: bytes) -> list[str]:
@@ -236,7 +245,12 @@ class Making(NamedTuple):
         after = apply_event(self.before, record.event, cause)
         played = record.event in {"step", "attempt"}
         author = agent_identity(cause.role or "", cause.agent or "") if played else None
-        return make(after, describe_event(self.before, record.event, cause), author)
+        words = describe_event(self.before, record.event, cause)
+        if record.event == "amend":
+            older = describe_unrounded(self.before, cause)
+            if self.view.message == build_thread_message(after.record, older):
+                words = older
+        return make(after, words, author)
 
     def _read_cause(self) -> Node | None:
         event, name = self.record.event, self.record.cause
@@ -270,7 +284,8 @@ class Making(NamedTuple):
         if bool(depth) != (parent is not None):
             told = f"Uwf-Parent-Thread is {parent or 'absent'}, and start.json has depth {depth}"
             problems.insert(0, told)
-        if problems:
+        limits = {name: start.payload[name] for name in LIMITS if name in start.payload}
+        if problems := [*problems, *list_bad_limits(limits)]:
             raise CannotBe(*problems, node=start.hash)
         name, state = workflow.payload["name"], workflow.payload.get("initialState")
         begun = begin_thread(self.record.thread, start, name, initial_state=state, parent=parent)
@@ -573,6 +588,14 @@ class Way:
         return self.find_flow_problem(at)
 
 
+def list_bad_limits(limits: Mapping[str, Any]) -> Iterator[str]:
+    """List which *limits* no version of uwf took."""
+    for name, value in limits.items():
+        problem = find_limit_problem(name, value, is_recorded=True)
+        if value is not None and problem is not None:
+            yield f"the limit {name} {problem}"
+
+
 def check_amend(
     between: tuple[Standing, Standing], rules: tuple[Rules, Rules], signal: Node, *, is_branch: bool
 ) -> Iterator[str]:
@@ -581,9 +604,7 @@ def check_amend(
     limits = signal.payload.get("limits", {})
     if is_branch and limits:
         yield f"amend gives limits to a branch: {', '.join(limits)}"
-    for name, value in limits.items():
-        if value is not None and (problem := find_limit_problem(name, value)) is not None:
-            yield f"the limit {name} {problem}"
+    yield from list_bad_limits(limits)
     workflow = after.state.workflow
     if workflow == before.state.workflow:
         return

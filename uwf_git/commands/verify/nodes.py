@@ -361,14 +361,13 @@ class NodeChecks:
                 if blob is None:
                     yield _dangling(site, node.hash, target)
                     continue
-                kind = wanted.get(target)
-                if kind is None or self.read(site, target, blob).node.type == kind:
-                    continue
+                kinds = wanted.get(target, ())
+                wrong = [kind for kind in kinds if self.read(site, target, blob).node.type != kind]
             except StoreDamaged:
                 continue  # reported for the target
-            title = BUILTIN[kind].payload["title"]
-            message = f"node {node.hash} refers to {target} where a node of type {title} belongs"
-            yield site.finding(message, node=node.hash)
+            for kind in wrong:
+                told = f"where a node of type {BUILTIN[kind].payload['title']} belongs"
+                yield site.finding(f"node {node.hash} refers to {target} {told}", node=node.hash)
 
     def _check_payload(self, site: Location, known: Known) -> Iterator[Finding]:
         node = known.node
@@ -418,12 +417,14 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
     return site.finding(message, node=name)
 
 
-def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    wanted: dict[NodeHash, NodeHash] = {}
+def _wanted_types(node: Node) -> dict[NodeHash, dict[NodeHash, None]]:
+    """Return the types that each target must have: a node in several fields may miss several."""
+    wanted: dict[NodeHash, dict[NodeHash, None]] = {}
     for name, kind in _FIELDS.get(node.type, {}).items():
         value = node.payload.get(name)
-        several = value.values() if isinstance(value, dict) else ()
-        wanted |= {target: kind for each in (value, *several) if (target := find_reference(each))}
+        for each in (value, *(value.values() if isinstance(value, dict) else ())):
+            if target := find_reference(each):
+                wanted.setdefault(target, {})[kind] = None
     return wanted
 
 
