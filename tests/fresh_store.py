@@ -1,9 +1,13 @@
 """Empty stores of tests, each in a folder of its own."""
 
 import itertools
+import sys
 from pathlib import Path
 
 from uwf_git.store.store import Store, create_store, open_store
+
+REPOSITORY = "h\xfcb.git" if sys.platform == "darwin" else "h\udcfcb.git"
+"""A name that is not UTF-8, where the file system takes such names."""
 
 _numbers = itertools.count(1)
 _folders: list[Path] = []

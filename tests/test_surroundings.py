@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from uwf_git.surroundings import (
     LOCAL_VARIABLES,
     UNSET_LOCAL_VARIABLES,
     find_above,
+    speak_utf8,
     without_local_variables,
 )
 
@@ -76,3 +78,21 @@ def test_only_a_project_with_workflows_has_files_above(
     (tmp_path / "agents/all").touch()
 
     assert find_above(("agents/all",), workdir=str(tmp_path / "deep/er")) == ("agents/all",)
+
+
+@pytest.mark.parametrize("unseen", [[], ["unseen"]])
+def test_words_are_passed_on_as_the_system_has_them(
+    monkeypatch: pytest.MonkeyPatch, unseen: list[str]
+) -> None:
+    """Of EUC-JP, for one, Python's codec does not give back what the C library has read."""
+    monkeypatch.setattr(sys, "orig_argv", [*sys.orig_argv, *unseen])
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "euc_jp")
+    started: list[str | bytes] = []
+    monkeypatch.setattr(os, "execv", lambda _program, words: started.extend(words))
+    speak_utf8()
+    expected = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+    assert [*map(os.fsencode, started)] == [*map(os.fsencode, expected)]
+    # A caller may have called this program something else.
+    monkeypatch.setattr(sys, "executable", "")
+    speak_utf8()
+    assert len(started) == len(expected)

@@ -6,6 +6,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,8 +37,13 @@ def read_clock_ms() -> int:
 
 def speak_utf8() -> None:
     """Start this program again in UTF-8 mode if its locale encodes words and paths otherwise."""
-    if sys.getfilesystemencoding() != "utf-8":
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 (this program again)
+    if sys.executable and sys.getfilesystemencoding() != "utf-8":
+        words: list[str] | list[bytes] = sys.orig_argv[1:]
+        # As they were typed: not every codec gives back what the C library has read.
+        with suppress(OSError), open("/proc/self/cmdline", "rb") as file:
+            typed = file.read().split(b"\0")
+            words = typed[-len(sys.orig_argv) : -1] if len(typed) > len(sys.orig_argv) else words
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *words])  # noqa: S606 (this program again)
 
 
 # The variables that tie a git process to one repository.

@@ -20,8 +20,8 @@ def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf, thread: str) -> No
     (row,) = json.loads(ran.out)["rejected"]
     assert (row["ref"], row["status"]) == (f"refs/threads/{thread}", "fetch-first")
     assert ran.err.splitlines() == [
-        f"error: origin has something newer of refs/threads/{thread}",
-        "hint: `uwf fetch origin` brings it here; then push again",
+        f"error: origin has something of refs/threads/{thread} that is not here",
+        "hint: `uwf fetch origin` brings it here, then push again; or it says why it does not",
     ]
     assert uwf("push", "--format", "text").out.startswith(f"fetch-first refs/threads/{thread}\n")
 
@@ -91,7 +91,16 @@ def test_first_push_of_a_project_without_a_terminal_needs_yes(uwf: Uwf) -> None:
     "words",
     [
         ("drive", "{}", "--on", "local:1"),
-        ("run", "demo", "-p", "x", "--agent", "uwf-shell true", "--on", "local:1"),
+        (
+            "run",
+            "demo",
+            "-p",
+            "x",
+            "--agent",
+            "uwf-shell true",
+            "--on",
+            "concurrent.futures:ThreadPoolExecutor",
+        ),
         ("thread", "run", "{}", "--claim"),
     ],
 )

@@ -24,6 +24,7 @@ from uwf_git.store.refs import (
     check_head,
     check_loose_refs,
     check_packed_refs,
+    stamp_packed,
 )
 from uwf_git.store.store import Store
 
@@ -398,6 +399,16 @@ def test_a_packed_ref_that_holds_no_object_id_is_damage(store: Store) -> None:
     Path(store.path, "packed-refs").write_text(f"{'x' * 40} {NAME}\n")
     with pytest.raises(BadRef, match=NAME):
         store.refs.find(NAME)
+
+
+def test_stamp_of_packed_refs_holds_once_they_have_not_just_changed(tmp_path: Path) -> None:
+    """Within a tick another file could have the same stamp, on some file systems for a second."""
+    path = tmp_path / "packed-refs"
+    assert stamp_packed(str(tmp_path)) == stamp_packed(str(tmp_path)) == ""
+    path.touch()
+    soon = time.time() + 3600
+    os.utime(path, (soon, soon))
+    assert stamp_packed(str(tmp_path)) != stamp_packed(str(tmp_path))
 
 
 def test_a_folder_is_no_ref(store: Store) -> None:

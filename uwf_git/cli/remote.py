@@ -10,6 +10,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.caller import caller_of, without_password_prompt
 from uwf_git.cli.output.screen import confirm, emit, note, wide_option
 from uwf_git.cli.session import Session
+from uwf_git.commands.inspect.list import name_damage
 from uwf_git.commands.remote.fetch import (
     Fetched,
     clone_store,
@@ -46,8 +47,8 @@ def add_command(session: Session, name: str, url: str) -> None:
     fetch` takes them over. The remote may be any bare git repository; uwf need not be installed
     there.
     """
-    words = (text_argument(name, "the name"), text_argument(url, "the URL"))
-    remote = add_remote(session.open_store(create=True), *words, cwd=session.cwd)
+    text_argument(name, "the name")
+    remote = add_remote(session.open_store(create=True), name, url, cwd=session.cwd)
     emit(session, {"name": remote.name, "url": remote.shown})
 
 
@@ -104,8 +105,8 @@ def _text(document: dict[str, list[str]]) -> str:
     exits={
         1: "there is no such remote, it cannot be reached, it or you refused something",
         2: "it is the first push of a project, without a terminal and --yes",
-        4: "the remote has something newer; fetch first. The others are pushed",
-        5: "a thread is damaged here; the others are pushed",
+        4: "the remote has something that is not here; fetch first. The others are pushed",
+        5: "a thread is damaged here, or of another format; the others are pushed",
     },
 )
 @click.argument("remote", required=False)
@@ -183,7 +184,8 @@ def _document(pushed: Pushed) -> dict[str, Any]:
         for left in pushed.standing("fetch-first", "diverged")
     ]
     rejected += [
-        {"ref": ref, "status": "damaged", "problem": problem} for ref, problem in pushed.damaged
+        {"ref": ref, "status": name_damage(error), "problem": error.message}
+        for ref, error in pushed.damaged
     ]
     return {
         "remote": pushed.remote.name,
@@ -314,7 +316,7 @@ def clone_command(session: Session, url: str, path: str | None) -> None:
     remote origin. Without PATH: the name at the end of URL. To continue a thread of it, say where
     its agents may work (--workdir), and that they may run here (--trust).
     """
-    cloned = clone_store(without_password_prompt(session), text_argument(url, "the URL"), path)
+    cloned = clone_store(without_password_prompt(session), url, path)
     document = {"repo": cloned.path, **fetch_document(cloned.fetched)}
     emit(session, document, text=lambda each: f"repo      {each['repo']}\n{fetch_text(each)}")
     raise_failure(cloned.fetched.failure())

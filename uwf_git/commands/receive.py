@@ -11,7 +11,7 @@ from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.family import STRANGER_HINT, Strangers
 from uwf_git.commands.split import find_own_split
-from uwf_git.commands.verify.history import heads_of_store
+from uwf_git.commands.verify.history import Finding, heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
@@ -22,7 +22,7 @@ from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.git.hook_files import RefUpdate, Refusal, ours_among
 from uwf_git.store.git.program import run_listener
 from uwf_git.store.lookup import NODES_REF
-from uwf_git.store.objects.commit import descends, is_descendant
+from uwf_git.store.objects.commit import NEWER, OLD, descends, is_descendant
 from uwf_git.store.objects.incoming_pack import LimitedObjects
 from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.remotes.incoming import bytes_to_check, open_received, read_receive_limits
@@ -279,6 +279,11 @@ def _find_workflow_problem(push: Push, name: str) -> str | None:
 
 
 _MOST_FINDINGS = 10
+_OF_FORMATS = {
+    OLD: "a uwf older than that of the hub wrote it: upgrade yours; what it wrote cannot be pushed "
+    "here",
+    NEWER: "a uwf newer than that of the hub wrote it: the hub's owner has to upgrade",
+}
 
 
 def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
@@ -309,7 +314,7 @@ class _Judging:
             yield from self._check(update)
         # What needs a limited process is checked for all threads together.
         for finding in islice(self._threads.finish(), _MOST_FINDINGS):
-            yield Refusal(finding.ref or "", finding.message, finding.hint)
+            yield _refuse(finding.ref or "", finding)
 
     def _check(self, update: RefUpdate) -> Iterator[Refusal]:
         push = self._push
@@ -335,7 +340,7 @@ class _Judging:
         else:
             findings = check_puts(store, [(name, tip, store.refs.find(name))])
         for finding in islice(findings, _MOST_FINDINGS):
-            yield Refusal(name, finding.message, finding.hint)
+            yield _refuse(name, finding)
         if next(findings, None) is not None:
             hint = f"`uwf verify {name}`, in the store that pushed it, lists them all"
             yield Refusal(name, "there are more problems with it", hint)
@@ -344,6 +349,11 @@ class _Judging:
             stranger = self._strangers.find(thread, tip, is_known=known is not None)
             if stranger is not None:
                 yield Refusal(name, stranger, STRANGER_HINT)
+
+
+def _refuse(name: str, finding: Finding) -> Refusal:
+    told = (hint for start, hint in _OF_FORMATS.items() if finding.hint.startswith(start))
+    return Refusal(name, finding.message, next(told, finding.hint))
 
 
 # pre-receive: judge a push in git's quarantine, in a child process with limits.

@@ -71,7 +71,7 @@ class Removal(NamedTuple):
     commit: Oid
 
     status: str
-    """Its status; `damaged` if that cannot be read."""
+    """Its status; `damaged` if that cannot be read, though it is of this format."""
 
     workflow_name: str | None = None
     depth: int | None = None
@@ -117,12 +117,20 @@ def _plan(store: Store, head: Head) -> Removal:
     try:
         snapshot = read_snapshot(store, head.commit)
         record, parent = snapshot.record, snapshot.get_trunk()
-    except StoreDamaged:
+    except StoreDamaged as error:
+        _check_format(head.thread, error)
         # A damaged thread can be removed as well.
         return Removal(head.thread, head.commit, DAMAGED)
     apart = parent is not None and find_worktree(store, parent, head.thread) is not None
     told = (record.status, record.workflow_name, record.depth, parent, apart)
     return Removal(head.thread, head.commit, *told)
+
+
+def _check_format(thread: ThreadId, error: StoreDamaged) -> None:
+    """Leave a thread of another format, whose branches nobody knows here, as it is."""
+    if "format" in error.facts:
+        told = f"thread {thread}: {error.message}"
+        raise StoreDamaged(told, code=error.code, hint=error.hint, **error.facts) from error
 
 
 def _plan_branches(store: Store, root: Removal) -> Iterator[Removal]:
@@ -158,7 +166,8 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
         return
     try:
         split = read_snapshot(store, parent.commit).get_present().split
-    except StoreDamaged:
+    except StoreDamaged as error:
+        _check_format(parent.thread, error)
         # It can join nothing.
         return
     if split is not None and removal.thread in {child.thread for child in split.children}:

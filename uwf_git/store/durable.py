@@ -243,8 +243,9 @@ def _named(place: str) -> Iterator[None]:
 
 Value = TypeVar("Value")
 
-# Ticks are at most 10 ms; file systems that count in seconds show no fractions.
-_TICK_NS = 20_000_000
+# Ticks are at most 10 ms, and a machine that is shared may miss some; file systems that count in
+# seconds show no fractions.
+_TICK_NS = 100_000_000
 _COARSE_TICK_NS = 3_000_000_000
 
 
@@ -270,6 +271,7 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:
+    """Tell whether a change after *now_ns*, taken before *stamp*, would show another stamp."""
     if stamp is None:
         return True
     changed_ns = max(stamp.mtime_ns, stamp.ctime_ns)

@@ -3,6 +3,7 @@
 import mmap
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from itertools import pairwise
@@ -15,6 +16,7 @@ from uwf_git.model.names import _OID, Oid
 from uwf_git.model.text import quote_path
 from uwf_git.store.durable import (
     FileMemory,
+    is_settled,
     list_entries,
     read_if_there,
     read_stamp,
@@ -268,7 +270,10 @@ def _map(path: str) -> bytes | mmap.mmap:
 
 def stamp_packed(git_dir: str) -> str:
     """Return a text that changes whenever packed-refs is replaced; "" if there is no such file."""
-    return ":".join(map(str, read_stamp(os.path.join(git_dir, PACKED_REFS)) or ()))
+    now_ns, stamp = time.time_ns(), read_stamp(os.path.join(git_dir, PACKED_REFS))
+    # The next file may have the inode and the size of the last but one.
+    moment = () if is_settled(stamp, now_ns=now_ns) else (now_ns,)
+    return ":".join(map(str, (*(stamp or ()), *moment)))
 
 
 # Read refs from git's files, and move them by compare-and-swap.

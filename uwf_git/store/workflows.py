@@ -154,7 +154,7 @@ def _read_version(store: Store, name: str, oid: Oid) -> Version:
     try:
         trailers = parse_trailers(commit.message)
     except BadMessage as error:
-        raise error.of_commit(oid) from error
+        raise error.of_commit(oid, WORKFLOWS + name, path=store.path) from error
     workflow = trailers.get("Uwf-Workflow", "")
     if not is_node_hash(workflow):
         raise damaged_commit(oid, "names no workflow")

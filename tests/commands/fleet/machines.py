@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commands.at_work import wait_until
+from fresh_store import REPOSITORY
 
 PLAIN = """
 name: plain
@@ -118,7 +119,7 @@ class Field(NamedTuple):
     @property
     def hub(self) -> Path:
         """The bare repository."""
-        return self.place / "hub.git"
+        return self.place / REPOSITORY
 
     @property
     def agent(self) -> Path:

@@ -77,6 +77,59 @@ def test_a_damaged_thread_holds_up_no_other(field: Field, a: Machine) -> None:
     assert err.count(bad) == 1
 
 
+def give_newer_format(field: Field, ref: str) -> None:
+    """Let the newest commit of *ref* at the hub be one of a newer uwf."""
+    newer = field.place / "newer"
+    commit = field.git("cat-file", "commit", ref)
+    newer.write_text(commit.replace("Uwf-Format: 2", "Uwf-Format: 3"))
+    tip = field.git("hash-object", "-t", "commit", "-w", str(newer)).strip()
+    field.git("update-ref", ref, tip)
+
+
+def test_a_thread_that_the_fetch_refuses_is_counted_and_the_refusal_is_told(
+    field: Field, a: Machine, b: Machine
+) -> None:
+    thread, other = a.begin(PLAIN), a.begin(PLAIN)
+    give_newer_format(field, f"refs/threads/{thread}")
+
+    told = finished(b.start(*DRIVE, "--trust", thread, other), status=1)
+    assert f"{thread} was not submitted" in told
+    assert f"refs/archive/{other}" in field.refs()
+    for words in ((), (thread,)):
+        assert f"{thread} was not submitted" in finished(b.start(*DRIVE, *words), status=1)
+    told = finished(b.work(thread), status=5)
+    assert f"refs/threads/{thread} of origin was not taken over" in told
+
+
+def test_a_branch_that_the_fetch_refuses_is_not_paid_again(
+    field: Field, a: Machine, b: Machine
+) -> None:
+    thread = a.begin(SPLIT)
+    a.run("thread", "run", thread, "--max-steps", "2")
+    a.run("push")
+    ref = f"refs/threads/{(field.place / 'paid').read_text().split()[1]}"
+    give_newer_format(field, ref)
+
+    assert f"{ref} of origin was not taken over" in finished(b.work(thread), status=5)
+
+    assert field.paid() == 2
+
+
+def test_what_a_worker_refused_is_tried_again(field: Field, a: Machine) -> None:
+    a.begin(PLAIN)
+    (a.home / "shy.py").write_text(
+        "from concurrent.futures import Future\n"
+        "from uwf_git.commands.fleet.shared_drive import Done\n"
+        "class Shy:\n"
+        "    refusals = ['refs-refused']\n"
+        "    def submit(self, run, job):\n"
+        "        future, said = Future(), self.refusals and self.refusals.pop()\n"
+        "        future.set_result(Done(job.thread, '', said) if said else run(job))\n"
+        "        return future\n"
+    )
+    assert a.drive("--on", "shy:Shy", "--ttl", "1")["threads"] == {"completed": 1}
+
+
 def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field, a: Machine) -> None:
     path = a.home / "flow.yaml"
     path.write_text(SPLIT)

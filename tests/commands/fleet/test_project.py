@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from commands.at_work import wait_until
 from commands.fleet.machines import PLAIN, SPLIT, Field, Machine, ended, finished
+from fresh_store import REPOSITORY
 from refusing import refuses
 from seal import START_MS
 
@@ -27,7 +28,7 @@ def git(place: Path, *words: str) -> str:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A bare repository with one commit."""
-    bare, work = tmp_path / "project.git", tmp_path / "project"
+    bare, work = tmp_path / f"project-{REPOSITORY}", tmp_path / "project"
     subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
     subprocess.run(["git", "clone", "-q", str(bare), str(work)], check=True, capture_output=True)
     (work / "notes").write_text("begun\n")
@@ -186,6 +187,47 @@ def test_neither_variables_of_git_nor_settings_lead_elsewhere(
 
     assert Path(place.workdir, "notes").read_text() == "begun\n"
     assert "unpushed" in git(own, "branch")
+
+
+def test_no_setting_of_the_user_spoils_what_is_pushed_or_brought(
+    project: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "[gc]\nauto = 1\nautoPackLimit = 1\nautoDetach = false\npruneExpire = now\n"
+        "[fetch]\nunpackLimit = 1\n[trailer]\nseparators = =\n"
+    )
+    place = place_of(project, tmp_path, base="")
+    place = place._replace(environ={**os.environ, "GIT_CONFIG_GLOBAL": str(config)})
+    place.prepare()
+    work = Path(place.workdir)
+    head = git(work, "rev-parse", "HEAD").strip()
+    (work / "notes").write_text("done\n")
+    message = f"after a turn\n\nUwf-Thread: {place.thread}\nUwf-Head: {head}"
+    git(work, "commit", "-qam", message)
+    git(work, "update-ref", name_work(place.thread), "HEAD")
+    git(work, "reset", "-q", "HEAD^")
+
+    place.publish([place.thread])
+    other = place._replace(folder=str(tmp_path / "other"))
+    other.prepare()
+
+    there = Path(other.workdir)
+    assert git(there, "rev-parse", "HEAD").strip() == head
+    assert git(there, "diff", "--name-only").split() == ["notes"]
+
+    # What its agents dropped is theirs.
+    (tmp_path / "draft").write_text("dropped\n")
+    oid = git(there, "hash-object", "-w", str(tmp_path / "draft")).strip()
+    os.utime(there / ".git/objects" / oid[:2] / oid[2:], (0, 0))
+    git(work, "reset", "-q", "--soft", name_work(place.thread))
+    git(work, "commit", "--allow-empty", "-qm", "newer")
+    git(work, "update-ref", name_work(place.thread), "HEAD")
+    place.publish([place.thread])
+    other.prepare()
+
+    assert git(there, "log", "-1", "--format=%s") == "newer\n"
+    assert git(there, "cat-file", "-p", oid) == "dropped\n"
 
 
 def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Path) -> None:

@@ -22,7 +22,7 @@ from refusing import refuses
 from uwf_git.commands.admin import set_setting
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree import chain as module
-from uwf_git.commands.worktree.chain import Chain, Made, find_chain, view_ranges
+from uwf_git.commands.worktree.chain import Chain, Made, find_chain, read_tip, view_ranges
 from uwf_git.commands.worktree.record import (
     SplitOrigin,
     Worktree,
@@ -92,6 +92,13 @@ def test_secrets_large_files_and_repositories_inside_are_left_out(
     }
 
 
+def test_lines_that_a_person_quoted_are_no_trailers() -> None:
+    lines = f"\n\nUwf-Thread: t\nUwf-Head: {AFTER}\n"
+    for message, expected in ((lines, (AFTER, True)), (f"{lines}\nso\n", (None, False))):
+        tip = read_tip("c", f"tree t\n\nturn{message}")
+        assert (tip.head, tip.is_made) == expected
+
+
 @pytest.mark.parametrize("name", ["é and blank", "new\nline", "-dash", "\udcff"])
 def test_any_name_and_kind_of_file_is_recorded(world: World, chain: Chain, name: str) -> None:
     place = world.place
@@ -112,6 +119,7 @@ def test_what_the_user_likes_to_be_shown_changes_nothing_that_is_read(
 ) -> None:
     git("config", "--global", "core.quotePath", "false", cwd=world.place)
     git("config", "--global", "log.showSignature", "true", cwd=world.place)
+    git("config", "--global", "trailer.separators", "=", cwd=world.place)
     signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"
     signed = git("cat-file", "commit", "HEAD", cwd=world.place).replace("\n\n", signature, 1)
     written = git("hash-object", "-t", "commit", "-w", "--stdin", cwd=world.place, stdin=signed)
@@ -426,6 +434,11 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
 
     assert find_worktree(store, PARENT, CHILD) == whole
     assert list_worktrees(store, PARENT) == [whole]
+    # A field that older versions of uwf do not know is written if there is something in it.
+    record = Path(store.path, "uwf-worktrees", PARENT, CHILD)
+    assert "left_out" not in record.read_text()
+    write_worktree(store, told := whole._replace(left_out=(".env: by its name a secret",)))
+    assert find_worktree(store, PARENT, CHILD) == told
     assert list(list_parents(store)) == [PARENT]
 
 

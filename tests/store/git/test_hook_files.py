@@ -75,6 +75,15 @@ def test_push_is_refused_without_uwf(tmp_path: Path) -> None:
     assert ran.stderr.startswith("error: no uwf was found")
 
 
+def test_uwf_without_what_it_needs_is_none(tmp_path: Path) -> None:
+    python = write_program(tmp_path / "python", f'exec {sys.executable} -S "$@"')
+    path, _other = install_hooks(str(tmp_path), python=python)
+
+    ran = run(Path(path), PATH="", PYTHONPATH=str(HOOKS.parent))
+
+    assert (ran.returncode, ran.stderr.partition(" to check")[0]) == (1, "error: no uwf was found")
+
+
 def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
     ran = run(HOOKS / "post-receive", PATH=str(tmp_path))
 

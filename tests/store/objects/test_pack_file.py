@@ -18,7 +18,9 @@ from store.conftest import Git
 from store.small_packs import write_loose
 
 from uwf_git.errors import StoreDamaged
+from uwf_git.store.durable import Stamp, stamp_of
 from uwf_git.store.objects import objects as objects_module
+from uwf_git.store.objects import pack_file
 from uwf_git.store.objects.incoming_pack import find_size
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_file import (
@@ -190,9 +192,24 @@ def has(folder: PackFolder, *objects: ShaFile) -> bool:
     return all(folder.find(obj.id) == (obj.type_num, obj.as_raw_string()) for obj in objects)
 
 
-def test_pack_that_comes_within_a_tick_of_the_clock_is_noticed(tmp_path: Path) -> None:
+@pytest.fixture
+def set_by_utime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a folder be told by what a test sets: the kernel sets a ctime, and some a size."""
+
+    def stamp_by_mtime(found: os.stat_result) -> Stamp:
+        return stamp_of(found)._replace(ctime_ns=0, size=0)
+
+    monkeypatch.setattr(pack_file, "stamp_of", stamp_by_mtime)
+
+
+@pytest.mark.usefixtures("set_by_utime")
+@pytest.mark.parametrize(("tick", "age_ns"), [(HOUR_NS + 1, 90_000_000), (HOUR_NS, 900_000_000)])
+def test_pack_that_comes_within_a_tick_of_the_clock_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tick: int, age_ns: int
+) -> None:
+    """Times without a fraction are those of a file system that counts in seconds."""
     folder = PackFolder(str(tmp_path))
-    tick = time.time_ns() + HOUR_NS
+    monkeypatch.setattr(time, "time_ns", lambda: tick + age_ns)
     for obj in some(50):
         os.utime(tmp_path, ns=(tick, tick))
         assert folder.find(obj.id) is None
@@ -201,6 +218,7 @@ def test_pack_that_comes_within_a_tick_of_the_clock_is_noticed(tmp_path: Path) -
         assert has(folder, obj)
 
 
+@pytest.mark.usefixtures("set_by_utime")
 def test_pack_that_was_united_while_the_names_were_read_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,14 +226,15 @@ def test_pack_that_was_united_while_the_names_were_read_is_found(
     write(tmp_path, known)
     os.utime(tmp_path, ns=(LONG_AGO_NS, LONG_AGO_NS))
     folder = open_pack_folder(str(tmp_path))
-    names = os.listdir(tmp_path)
+    listdir = os.listdir
+    names = listdir(tmp_path)
     write(tmp_path, new)
     # As after an hour: what the listing saw of the folder is no fresh change.
     os.utime(tmp_path, ns=(HOUR_NS, HOUR_NS))
 
     def read_too_early(path: str) -> list[str]:
         """Miss the old name, which has gone, and the new one, which came behind the cursor."""
-        monkeypatch.undo()
+        monkeypatch.setattr(os, "listdir", listdir)
         os.utime(path)
         return names
 
@@ -370,6 +389,7 @@ def test_packs_that_were_united_meanwhile_are_not_asked_for_ever(store: Store) -
     assert all(obj.id in objects for obj in some(300))
 
 
+@pytest.mark.usefixtures("set_by_utime")
 def test_packs_that_another_thread_has_listed_meanwhile_are_asked(tmp_path: Path) -> None:
     (obj,) = some(1)
     write(tmp_path, obj)

@@ -235,6 +235,8 @@ def test_what_is_the_same_needs_no_look(sides: Sides, is_in_sync: bool) -> None:
         ("../hub.git", "path", "/hub.git"),
         ("./a:b", "path", "/here/a:b"),
         ("file:///srv/the%20hub.git", "path", "/srv/the hub.git"),
+        ("file:///srv/h%fcb", "path", "/srv/h\udcfcb"),
+        ("http://host/h%fcb", "http", "http://host/h%fcb"),
         ("git://host/x", "git", "git://host/x"),
         ("host:x", "ssh", "host:x"),
         ("ssh://me@host:22/x", "ssh", "ssh://me@host:22/x"),
@@ -257,6 +259,7 @@ def test_place_is_read_as_git_does(text: str, kind: str, place: str) -> None:
         *("", "ext::sh -c id", "ftp://host/x", "http://", "git://:9418/x", "file://other/x"),
         *("-oProxyCommand=id:x", "ssh://-oProxyCommand=id/x", "host:-x", ":x", "me@:x"),
         *("http://ho st/x", "a\0b", "ssh://a%00b@host/x", "git://host/a%0ab"),
+        *("host:\udcff", "http://host/\udcff", "ssh://host/h%fcb", "git://host/h%fcb"),
     ],
 )
 def test_what_leads_nowhere_is_refused(text: str) -> None:

@@ -13,6 +13,7 @@ from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import ObjectID
 from dulwich.pack import Pack, load_pack_index
+from fresh_store import REPOSITORY
 from refusing import raising, refuses
 from store.story import Story
 from urllib3.exceptions import ReadTimeoutError
@@ -62,7 +63,7 @@ REF = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Store:
-    return create_store(str(tmp_path / "hub.git"))
+    return create_store(str(tmp_path / REPOSITORY))
 
 
 @pytest.fixture

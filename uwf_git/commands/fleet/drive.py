@@ -33,7 +33,7 @@ from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.remotes.remotes import choose_remote, read_shared
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head
 from uwf_git.store.threads.history import (
     Snapshot,
     find_tip,
@@ -43,7 +43,7 @@ from uwf_git.store.threads.history import (
     read_snapshot,
     walk_trunks,
 )
-from uwf_git.store.threads.naming import resolve_thread
+from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
 from uwf_git.store.trust import agent_text, find_meant_files
 
 # What of a hub can go on: found from the refs and commits that a store has, after a fetch.
@@ -199,8 +199,8 @@ _ELSEWHERE = {
     "push-diverged",
     "ended-elsewhere",
 }
-# A hub whose disk was full may have room again, too.
-_NO_HUB = {*NO_HUB, "push-refused"}
+# A hub whose disk was full may have room again, and what was damaged there may be mended, too.
+_NO_HUB = {*NO_HUB, "push-refused", "refs-refused"}
 
 
 class Executor(Protocol):
@@ -289,7 +289,7 @@ class _Driver:
         self._remote = choose_remote(store.config, request.remote)
         self._hub = Hub(store, caller, self._remote)
         self._watch = Watch(request.job.ttl_s * _PATIENCE)
-        self._named = [resolve_thread(store, each) for each in request.threads]
+        self._named = [self._find_named(each) for each in request.threads]
         # No more wait than are at work: what has become needless can be left out.
         self._most = min(request.jobs, getattr(executor, "most", request.jobs))
         self._families = [Family(store, each) for each in self._named]
@@ -307,6 +307,15 @@ class _Driver:
 
         self._refused: set[ThreadId] = set()
         self.steps = self.taken_over = 0
+
+    def _find_named(self, text: str) -> ThreadId:
+        thread = parse_thread_id(text)
+        if thread is not None and find_head(self._store, thread) is None:
+            fetched = fetch_remote(self._store, self._caller, self._remote.name, [thread])
+            if any(each.thread == thread for each in fetched.of("refused")):
+                # The first look tells it, and it holds up no other.
+                return thread
+        return resolve_thread(self._store, text)
 
     def run(self) -> FleetEnd:
         is_first = True
@@ -540,8 +549,11 @@ class _Driver:
 
     def _end(self) -> FleetEnd:
         statuses: Counter[str] = Counter()
-        unpushed = refused = 0
-        for head in _read_heads(self._store):
+        heads = _read_heads(self._store)
+        # What the hub has and a fetch did not take over is not here.
+        left = self._refused - {each.thread for each in heads}
+        unpushed, refused = 0, sum(ACTIVE + each in self._seen for each in left)
+        for head in heads:
             if self._is_mine(head.thread, self._seen):
                 status = "damaged"
                 with self._guarded(head.thread):

@@ -44,11 +44,11 @@ from uwf_git.commands.step.step_thread import StepRequest, join_branches, settle
 from uwf_git.commands.turn.branches import choose_place
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
-from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain
+from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain, read_tip
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
-from uwf_git.model.names import Oid, ThreadId, build_thread_id, is_oid
+from uwf_git.model.names import Oid, ThreadId, build_thread_id
 from uwf_git.model.thread import ENDED
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.locks import RefLocked, hold_lock
@@ -77,8 +77,6 @@ from uwf_git.surroundings import read_clock_ms, without_local_variables
 # with the files of the thread around it; what it does in a run of that thread is recorded for that
 # thread, too.
 
-_HEAD = "%(trailers:key=Uwf-Head,valueonly)"
-
 # A hub that is away may be back, and a lock of it free.
 NO_HUB = {RemoteFailed.code, RefLocked.code}
 
@@ -106,7 +104,7 @@ class Project(NamedTuple):
 
     @property
     def _mirror(self) -> str:
-        digest = hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        digest = hashlib.sha256(self.url.encode(errors="surrogateescape")).hexdigest()[:16]
         return os.path.join(self.folder, "projects", f"{digest}.git")
 
     @property
@@ -182,7 +180,7 @@ class Project(NamedTuple):
         """Return whether *ours*, the clone's *ref*, goes on from *tip*, or is it."""
         if ours in {"", tip}:
             return bool(ours)
-        self._git(self._mirror, "fetch", "-q", self.workdir, ref)
+        self._git(self._mirror, "fetch", "-q", "--no-auto-gc", self.workdir, ref)
         return not (tip and self._git(self._mirror, "rev-list", "-1", tip, f"^{ours}"))
 
     def _push(self, moved: Mapping[str, str]) -> None:
@@ -219,9 +217,7 @@ class Project(NamedTuple):
     def _bring(self, tip: str) -> None:
         """Make the files the files of *tip*; what was here and is not ignored goes."""
         self._git(self.workdir, "fetch", "-q", self._mirror, self._ref)
-        said = self._git(self.workdir, "log", "-1", f"--format={_HEAD}", tip)
-        # Anybody who may push there may have written it.
-        head = said if is_oid(said) else tip
+        head = read_tip(tip, self._git(self.workdir, "cat-file", "commit", tip)).head or tip
         self._git(self.workdir, "checkout", "-q", "--force", "--detach", head)
         self._git(self.workdir, "clean", "-q", "-fd")
         self._git(self.workdir, "read-tree", "-m", "-u", head, tip)
@@ -242,7 +238,9 @@ class Project(NamedTuple):
     def _git(self, place: str, *words: str) -> str:
         # Named, for `safe.bareRepository` may forbid to find it.
         mirror = [f"--git-dir={place}"] if place == self._mirror else []
-        argv = ["git", *mirror, "-c", "core.hooksPath=/dev/null", *words]
+        # What was fetched has no ref at first; what agents dropped is kept as their user likes.
+        gc = "gc.pruneExpire=2.weeks.ago" if mirror else "maintenance.auto=false"
+        argv = ["git", *mirror, "-c", "core.hooksPath=/dev/null", "-c", gc, *words]
         environ = without_local_variables(self.environ, keep_settings=True)
         ran = run_program(argv, environ, cwd=place)
         if ran.status:
@@ -497,8 +495,7 @@ class SharedDrive:
                 self._record_files(project.workdir)
             project.publish(family)
         pushed = push_remote(self._store, self._caller, self._remote, [self._thread])
-        failure = pushed.failure()
-        if failure is not None:
+        if (failure := pushed.failure()) is not None:
             raise failure
 
     def _record_files(self, workdir: str) -> None:
@@ -545,7 +542,10 @@ class SharedDrive:
                     self.cancelled.set()
 
     def fetch(self) -> Fetched:
-        return fetch_remote(self._store, self._caller, self._remote, [self._thread])
+        fetched = fetch_remote(self._store, self._caller, self._remote, [self._thread])
+        if fetched.of("refused") and (failure := fetched.failure()):
+            raise failure
+        return fetched
 
     def _follow(self) -> dict[ThreadId, ThreadId]:
         """Fetch; in a cache keep what has diverged as forks; return these."""
@@ -683,7 +683,7 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     elif not workdir:
         workdir = os.path.join(folder, "work", thread)
         os.makedirs(workdir, exist_ok=True)
-    digest = hashlib.sha256(job.hub.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(job.hub.encode(errors="surrogateescape")).hexdigest()[:16]
     path = os.path.join(folder, "hubs", f"{digest}.git")
     # Another worker of this machine may do the same.
     with hold_lock(os.path.join(folder, "hubs.lock"), wait=True):

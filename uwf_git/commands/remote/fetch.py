@@ -25,7 +25,7 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.durable import sync_directories, sync_folder
 from uwf_git.store.git.config import refuse_mirror, set_config
-from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
+from uwf_git.store.objects.commit import NEWER, OLD, Needed, is_descendant, list_new_objects
 from uwf_git.store.packing import has_cut_history
 from uwf_git.store.refs import Refs
 from uwf_git.store.remotes.incoming import (
@@ -183,8 +183,10 @@ class Fetched(NamedTuple):
 
 def refusal_hint(reconciled: Reconciled) -> str:
     """Return what to do about something that was not taken over."""
-    if reconciled.tracked is None and reconciled.finding is not None:
-        return reconciled.finding.hint  # the damage is here
+    hint = "" if reconciled.finding is None else reconciled.finding.hint
+    if hint and (reconciled.tracked is None or hint.startswith((OLD, NEWER))):
+        # The damage is here, or there is none.
+        return hint
     return (
         "your store is unchanged; repair it at the remote: `UWF_REPO=. uwf verify "
         f"{reconciled.ref}`, typed there, says what is wrong"

@@ -33,7 +33,12 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
 from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.locks import RefLocked, find_held_lock
-from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
+from uwf_git.store.objects.commit import (
+    Needed,
+    damaged_commit,
+    is_descendant,
+    list_new_objects,
+)
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (
@@ -81,8 +86,8 @@ class Pushed(NamedTuple):
     left: list[NotPushed]
     """Refs that the remote has already, or has something else in."""
 
-    damaged: list[tuple[str, str]]
-    """Refs whose objects are not all here, and why."""
+    damaged: list[tuple[str, StoreDamaged]]
+    """Refs whose objects are not all here, or are of another format, and why."""
 
     warnings: tuple[str, ...] = ()
     """What the remote warns of, though it took what was pushed."""
@@ -98,12 +103,15 @@ class Pushed(NamedTuple):
         """Return the worst error, which sets the exit status; None if everything was pushed."""
         remote = self.remote.name
         if self.damaged:
-            ref, why = self.damaged[0]
-            refs = [each for each, _why in self.damaged]
+            ref, error = self.damaged[0]
+            refs = [each for each, _error in self.damaged]
             return StoreDamaged(
-                f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote}: {why}",
+                f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote}: "
+                f"{error.message}",
                 code="push-damaged",
-                hint=f"`uwf verify {ref}` says what is wrong, and how to go on",
+                hint=error.hint
+                if "format" in error.facts
+                else f"`uwf verify {ref}` says what is wrong, and how to go on",
                 remote=remote,
                 refs=refs,
             )
@@ -139,9 +147,10 @@ class Pushed(NamedTuple):
         if newer := self.standing("fetch-first"):
             refs = [each.ref for each in newer]
             return Conflict(
-                f"{remote} has something newer of {name_some(refs, most=_MOST_NAMED)}",
+                f"{remote} has something of {name_some(refs, most=_MOST_NAMED)} that is not here",
                 code="fetch-first",
-                hint=f"`uwf fetch {remote}` brings it here; then push again",
+                hint=f"`uwf fetch {remote}` brings it here, then push again; or it says why it "
+                "does not",
                 remote=remote,
                 refs=refs,
             )
@@ -163,7 +172,7 @@ def push_remote(
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
     url = remote_url(store, remote, for_push=True)
     push = _Push(store, remote, here, open_connection(store, caller, url))
-    push.damaged.update((ref, BadRef(ref).message) for ref in unreadable)
+    push.damaged.update((ref, BadRef(ref)) for ref in unreadable)
     return push.run()._replace(gap=_find_gap(url))
 
 
@@ -190,7 +199,7 @@ class _Push:
     ) -> None:
         self.store, self.remote, self.here = store, remote, here
         self.seen = read_shared(store, remote)
-        self.damaged: dict[str, str] = {}
+        self.damaged: dict[str, StoreDamaged] = {}
         self._apart: list[UnitResult] = []
         self._connection = connection
         self._warnings: dict[str, None] = {}
@@ -235,7 +244,7 @@ class _Push:
             left = [*plan.left, *map(_overtaken, early.values())]
             plan = PushPlan(self._bind(units, there), left)
             lost = [each for each in plan.left if each.standing == "damaged"]
-            self.damaged |= {each.ref: f"commit {each.here} is missing" for each in lost}
+            self.damaged |= {each.ref: damaged_commit(each.here, "is missing") for each in lost}
             return self._collect(single_units(plan.units), refs)
 
         report = self._connect(pack, atomic=False)
@@ -247,7 +256,7 @@ class _Push:
             if tip is not None and ref.startswith((ACTIVE, ARCHIVE)):
                 read_snapshot(self.store, tip)
         except StoreDamaged as error:
-            self.damaged[ref] = error.message
+            self.damaged[ref] = error
         return ref not in self.damaged
 
     def _is_whole(self, thread: ThreadId) -> bool:
@@ -255,7 +264,7 @@ class _Push:
         try:
             head = find_head(self.store, thread)
         except BadRef as error:
-            self.damaged[error.facts["ref"]] = error.message
+            self.damaged[error.facts["ref"]] = error
             return False
         if head is None:
             return True
@@ -351,7 +360,7 @@ class _Push:
                         found = list_new_objects(self.store.objects, change.after, had, needed)
                         needed.update(dict.fromkeys(found))
             except StoreDamaged as error:
-                self.damaged[unit.name] = error.message
+                self.damaged[unit.name] = error
             else:
                 sent = [change for change in unit.changes if change.is_sent]
                 changes.update((change.ref, change.after) for change in sent)

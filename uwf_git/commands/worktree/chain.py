@@ -549,8 +549,10 @@ def read_tip(commit: str, content: str) -> Tip:
     tree = fields.partition("\n")[0].removeprefix("tree ")
     lines = message.split("\n")
     left_out = [line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)]
-    is_made = any(line.startswith("Uwf-Thread: ") for line in lines)
-    head = next((line.removeprefix(_HEAD) for line in lines[::-1] if line.startswith(_HEAD)), "")
+    # A person may quote such lines above.
+    trailers = message.rstrip("\n").rpartition("\n\n")[2].split("\n")
+    is_made = any(line.startswith("Uwf-Thread: ") for line in trailers)
+    head = next((each.removeprefix(_HEAD) for each in trailers if each.startswith(_HEAD)), "")
     return Tip(commit, tree, head if is_oid(head) else None, tuple(left_out), is_made)
 
 

@@ -72,7 +72,11 @@ class SplitOrigin(NamedTuple):
 
 
 def write_worktree(store: Store, worktree: Worktree) -> None:
-    _write(_path(store, worktree.parent, worktree.thread), worktree._asdict())
+    fields = worktree._asdict()
+    if not worktree.left_out:
+        # Older versions of uwf do not know it.
+        del fields["left_out"]
+    _write(_path(store, worktree.parent, worktree.thread), fields)
 
 
 def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:

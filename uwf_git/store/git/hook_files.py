@@ -39,7 +39,9 @@ _SHIM = """\
 # the PATH.
 python=''
 {alone}
-find='import importlib.util as found, sys; sys.exit(not found.find_spec("uwf_git"))'
+find='from importlib.util import find_spec as find
+needs = "uwf_git", "click", "dulwich", "cbor2", "xxhash", "jsonschema"
+raise SystemExit(not all(map(find, needs)))'
 if [ -x "$python" ] && "$python" -P -c "$find" 2>/dev/null; then
 	set -- "$python" -P -m uwf_git
 elif [ -n "$UWF" ]; then

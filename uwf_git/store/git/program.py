@@ -325,6 +325,8 @@ _OURS = """\
 	recurse = false
 [maintenance]
 	auto = false
+[trailer]
+	separators = :
 """
 # Folders of a git directory that decide what runs, or where; and those that are not shared.
 _NOT_LINKED = {"hooks", "info", "modules", "remotes", "branches"}

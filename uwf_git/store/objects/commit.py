@@ -18,6 +18,7 @@ from dulwich.objects import Commit, ObjectID, ShaFile, Tree
 from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged
 from uwf_git.model.event_folds import one_line, printable
 from uwf_git.model.names import Oid
+from uwf_git.model.text import quote_path
 from uwf_git.model.thread import FORMAT
 from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_blob, get_tree
 
@@ -83,6 +84,8 @@ _HINT = (
     "COMMIT` in the store names its REF, and `git update-ref REF COMMIT~1 COMMIT` takes that back "
     "to the commit before; `uwf fetch` then brings what another copy has"
 )
+OLD = "nothing is lost, and all else in the store goes on"
+NEWER = "a newer uwf wrote it: upgrade this one"
 LONGEST_SUBJECT = 200
 
 
@@ -105,21 +108,28 @@ class BadMessage(StoreDamaged):
             **{**facts, "commit": commit},
         )
 
-    def of_commit(self, commit: str) -> "BadMessage":
+    def of_commit(self, commit: str, ref: str = "", *, path: str = "") -> "BadMessage":
+        """Return the error of *commit*, where *ref* is; *path* is that of the store, if known."""
         hint = (self.hint or _HINT).replace("COMMIT", commit)
+        # What was put below refs/cas/ may be nowhere else.
+        if hint == OLD and ref and not ref.startswith("refs/cas/"):
+            # With the commit: elsewhere the ref may be sound.
+            there = ", typed in the store that has it,"
+            git, place = (f"git -C {quote_path(path)}", "") if path else ("git", there)
+            hint += f"; `{git} update-ref -d {ref} {commit}`{place} removes it if nobody needs it"
         return BadMessage(self.problem, hint=hint, **{**self.facts, "commit": commit})
 
 
 class OldFormat(BadMessage):
     """The commit has a format that was never released, which this uwf does not read."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, thread: str | None) -> None:
         super().__init__(
             f"has format {version}, and this uwf reads format {FORMAT} alone: commit "
             "90d8292 of this project reads format 1",
-            hint="nothing is lost, and all else in the store goes on; `git update-ref -d REF` "
-            "removes what nobody needs",
+            hint=OLD,
             format=version,
+            **({"thread": thread} if thread else {}),
         )
 
 
@@ -159,22 +169,22 @@ def parse_trailers(message: bytes) -> dict[str, str]:
             raise BadMessage(f"says {match[1]} twice")
         value = match[2]
         trailers[match[1]] = unquote(value) if "%" in value else value
-    _check_format(trailers.get("Uwf-Format"))
+    _check_format(trailers.get("Uwf-Format"), trailers.get("Uwf-Thread"))
     return trailers
 
 
-def _check_format(version: str | None) -> None:
+def _check_format(version: str | None, thread: str | None) -> None:
     # At most nine digits: int() of 5,000 digits raises.
     if version is None or re.fullmatch("[0-9]{1,9}", version) is None:
         raise BadMessage(f"has no number in Uwf-Format: {str(version or '')[:40]!r}")
     if int(version) > FORMAT:
         raise BadMessage(
             f"has format {version}, newer than the {FORMAT} that this uwf reads",
-            hint="a newer uwf wrote it: upgrade this one",
+            hint=NEWER,
             format=version,
         )
     if int(version) < FORMAT:
-        raise OldFormat(version)
+        raise OldFormat(version, thread)
 
 
 def subject_of(message: bytes) -> str:

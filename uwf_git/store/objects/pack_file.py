@@ -22,7 +22,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dulwich.errors import ApplyDeltaError
 
-from uwf_git.store.durable import Stamp, stamp_of
+from uwf_git.store.durable import Stamp, is_settled, stamp_of
 
 # A cache that holds a limited number of bytes; the oldest go first.
 
@@ -367,10 +367,7 @@ _MOST_RECENT = 4
 # Among more packs than these a look-up takes long; most were united meanwhile.
 _MOST_ADDED = 32
 
-_NEVER = -1
 _MOST_LISTINGS = 100
-# The clock of a file system goes in ticks of at most 10 ms; a machine that is shared may miss some.
-_TICK_NS = 100_000_000
 
 _Answer = TypeVar("_Answer")
 
@@ -389,7 +386,7 @@ class PackFolder:
         self._packs: dict[str, Pack] = {}
         # Those that had an object last, the newest first: the next is probably there too.
         self._recent: tuple[Pack, ...] = ()
-        self._seen_ns = _NEVER
+        self._seen: Stamp | None = None
         self._added = 0
         self._held = Held(
             ByteCache(_HELD_BYTES, largest=_LARGEST_HELD),
@@ -444,7 +441,7 @@ class PackFolder:
         self._packs = {**self._packs, name: made}
         self._note(made)
         # Another thread may have listed the packs in between: then this has undone it.
-        self._seen_ns = _NEVER
+        self._seen = None
         self._added += 1
         if self._added > _MOST_ADDED:
             self._added = 0
@@ -464,7 +461,7 @@ class PackFolder:
             self._keep_recent()
             self._list()
         except FileNotFoundError:
-            self._packs, self._recent, self._seen_ns = {}, (), _NEVER
+            self._packs, self._recent, self._seen = {}, (), None
 
     def unmap(self) -> None:
         """Let go of the large packs, which are mapped; what is small stays in memory."""
@@ -505,7 +502,7 @@ class PackFolder:
         self._packs = {name: each for name, each in self._packs.items() if each is not pack}
         self._keep_recent()
         # Last, here and below: another thread may have listed the packs meanwhile.
-        self._seen_ns = _NEVER
+        self._seen = None
 
     def _has_changed(self) -> bool:
         """List the packs again if the folder has changed; return whether there are others.
@@ -513,16 +510,16 @@ class PackFolder:
         What is open of a removed pack is let go: its objects are elsewhere.
         """
         with suppress(FileNotFoundError):
-            is_same = os.stat(self._path).st_mtime_ns == self._seen_ns
+            is_same = stamp_of(os.stat(self._path)) == self._seen
             # A pack that is united while the names are read may be missing under its old name and
             # under its new one; so what has just changed, or changes, is listed twice.
-            return not is_same and (self._list() or (self._seen_ns == _NEVER and self._list()))
+            return not is_same and (self._list() or (self._seen is None and self._list()))
         return False
 
     def _list(self) -> bool:
-        changed_ns, began_ns = os.stat(self._path).st_mtime_ns, time.time_ns()
+        now_ns, stamp = time.time_ns(), stamp_of(os.stat(self._path))
         files = set(os.listdir(self._path))
-        is_settled = os.stat(self._path).st_mtime_ns == changed_ns
+        is_same = stamp_of(os.stat(self._path)) == stamp
         names = {name for name in files if name.endswith(INDEX) and pack_of(name) in files}
         known = self._packs
         is_other = names != known.keys()
@@ -531,9 +528,7 @@ class PackFolder:
                 name: known.get(name) or Pack(self._path, name, self._held) for name in names
             }
             self._keep_recent()
-        # A second change within a tick of the clock would leave the same time.
-        is_settled = is_settled and began_ns - changed_ns > _TICK_NS
-        self._seen_ns = changed_ns if is_settled else _NEVER
+        self._seen = stamp if is_same and is_settled(stamp, now_ns=now_ns) else None
         return is_other
 
 

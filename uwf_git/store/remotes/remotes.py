@@ -44,7 +44,8 @@ _KINDS: dict[str, UrlKind] = {
     "ssh+git": "ssh",
 }
 _PLAIN = re.compile(r"[^\x00-\x20\x7f]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_HAS_ODD = "has a control character, or bytes that are not UTF-8"
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:\\@]+)(?::([0-9]{0,5}))?")
 
 # What is meant as a URL and would be the path of a host called "https", or a folder.
@@ -89,13 +90,15 @@ def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
     if kind == "path":
         if authority not in {"", "localhost"}:
             raise bad_remote_url(text, "names a file on another machine")
-        return RemoteUrl("path", _absolute(unquote(rest[len(authority) :]), relative_to))
+        path = unquote(rest[len(authority) :], errors="surrogateescape")
+        return RemoteUrl("path", _absolute(path, relative_to))
     host = authority.rpartition("@")[2]
     # ssh would take a host that begins with a dash for an option.
     if host[:1] in {"", ":"} or host.startswith("-") or not _PLAIN.fullmatch(text):
         raise bad_remote_url(text, "names no host")
-    if _CONTROL.search(unquote(text)):
-        raise bad_remote_url(text, "has a control character")
+    # A server of http may take any bytes.
+    if _ODD.search(unquote(text, errors="replace" if kind == "http" else "surrogateescape")):
+        raise bad_remote_url(text, _HAS_ODD)
     if not _is_authority(authority):
         raise bad_remote_url(text, "has a malformed host or port (in a password, write / as %2F)")
     scheme = "ssh" if kind == "ssh" else found[1].lower()
@@ -130,6 +133,8 @@ def _parse_place(text: str, relative_to: str) -> RemoteUrl:
     host, colon, path = text.partition(":")
     if not colon or "/" in host:
         return RemoteUrl("path", _absolute(text, relative_to))
+    if _ODD.search(text):
+        raise bad_remote_url(text, _HAS_ODD)
     if not host.rpartition("@")[2] or host.startswith("-") or not path or path.startswith("-"):
         raise bad_remote_url(text, "names no host and path")
     return RemoteUrl("ssh", text)

@@ -267,9 +267,9 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
         meter.allow(content)
         return _own(incoming.write)(content)
 
-    def fetch(client: GitClient, path: str) -> None:
+    def fetch(client: GitClient, path: bytes) -> None:
         walker = cast("GraphWalker", haves)
-        client.fetch_pack(path.encode(), determine, walker, write, ref_prefix=_PREFIXES)
+        client.fetch_pack(path, determine, walker, write, ref_prefix=_PREFIXES)
 
     _connect_and(fetch, access, "pull", meter)
     with _own_errors_unwrapped(), failures(access.url):
@@ -280,8 +280,8 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
 
 def list_refs_there(access: Access) -> dict[str, Oid]:
-    def ask(client: GitClient, path: str) -> dict[str, Oid]:
-        found = client.get_refs(path.encode(), ref_prefix=_PREFIXES).refs
+    def ask(client: GitClient, path: bytes) -> dict[str, Oid]:
+        found = client.get_refs(path, ref_prefix=_PREFIXES).refs
         return _shared_refs(access, {ref: oid for ref, oid in found.items() if oid is not None})
 
     return _connect_and(ask, access, "pull")
@@ -310,10 +310,10 @@ def send_pack(
         todo = [(oid, None) for oid in parcel.objects]
         return len(todo), generate_unpacked_objects(container, todo, ofs_delta=ofs_delta)
 
-    def send(client: GitClient, path: str) -> dict[str, str | None]:
+    def send(client: GitClient, path: bytes) -> dict[str, str | None]:
         try:
             result = client.send_pack(
-                path.encode(),
+                path,
                 update,
                 generate,  # type: ignore[arg-type]  # dulwich wants its own names of arguments
                 output.append,
@@ -396,7 +396,7 @@ def _own_errors_unwrapped() -> Iterator[None]:
 
 
 def _connect_and(
-    action: Callable[[GitClient, str], T],
+    action: Callable[[GitClient, bytes], T],
     access: Access,
     operation: str,
     meter: Meter | None = None,
@@ -473,18 +473,20 @@ def _watch_responses(
 
 def _open_client(
     access: Access, operation: str, credential: Credential | None
-) -> tuple[GitClient, str]:
+) -> tuple[GitClient, bytes]:
     if access.url.kind == "path":
+        # Of bytes dulwich takes only UTF-8 here, and text as it is.
+        path = cast("bytes", access.url.text)
         if access.git is None:
-            return LocalGitClient(), access.url.text
+            return LocalGitClient(), path
         local = SubprocessGitClient()
         # dulwich passes on the environment of this process.
         local.git_command = ["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; exec "$@"', "sh", access.git]
-        return local, access.url.text
+        return local, path
     # Of a URL that it cannot parse, the other one makes a host and a path.
     is_url = "://" in access.url.text
     open_client = get_transport_and_path_from_url if is_url else get_transport_and_path
-    client, path = open_client(
+    client, there = open_client(
         access.url.text,
         config=_dulwich_config(access),
         operation=operation,
@@ -495,7 +497,7 @@ def _open_client(
     # dulwich decodes neither the path nor the name of such a URL.
     if is_url and isinstance(client, SSHGitClient):
         client.username = client.username and unquote(client.username)
-    return client, unquote(path) if is_url and access.url.kind != "http" else path
+    return client, (unquote(there) if is_url and access.url.kind != "http" else there).encode()
 
 
 def _dulwich_config(access: Access) -> ConfigDict:

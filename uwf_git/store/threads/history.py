@@ -70,7 +70,7 @@ from uwf_git.store.objects.commit import (
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 
 # Thread messages: a transition record as the trailers of a commit.
 #
@@ -330,7 +330,14 @@ def find_previous(node: Node) -> NodeHash | None:
 
 
 def read_snapshot(store: Store, oid: Oid) -> Snapshot:
-    return read_at(store.objects, oid)
+    try:
+        return read_at(store.objects, oid)
+    except BadMessage as error:
+        thread = error.facts.get("thread", "")
+        for ref in (ARCHIVE + thread, ACTIVE + thread) if is_thread_id(thread) else ():
+            if store.refs.find(ref) == oid:
+                raise error.of_commit(oid, ref, path=store.path) from error
+        raise
 
 
 def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
