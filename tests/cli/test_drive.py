@@ -1,9 +1,13 @@
 """`uwf drive`: what it refuses; what it does is in tests/commands/fleet."""
 
+import errno
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cli.program import Uwf
+
+from uwf_git.commands.fleet import executors
 
 
 def test_a_store_without_a_remote_has_no_hub(uwf: Uwf) -> None:
@@ -20,6 +24,22 @@ def test_a_url_with_a_password_is_sent_to_no_machine(uwf: Uwf) -> None:
 )
 def test_a_run_elsewhere_takes_no_option_of_a_run_here(uwf: Uwf, option: str) -> None:
     uwf("run", "demo", "-p", "x", "--on", "local:1", option).refused(2, "--on goes without")
+
+
+def test_a_run_without_shared_memory_does_not_begin(
+    uwf: Uwf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A read-only /dev/shm.
+    failed = Mock(side_effect=OSError(errno.EROFS, "Read-only file system"))
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", failed)
+
+    words = ("run", uwf.file(), "-p", "x", "--agent", "true", "--on", "local:1")
+    uwf("init")
+    uwf(*words).refused(1, "there is no remote yet")
+    uwf("remote", "add", "origin", "hub.git")
+    uwf(*words).refused(1, "/dev/shm")
+
+    assert uwf.json("thread", "list", "--all") == []
 
 
 # `uwf work`: what it refuses; what it does is in tests/commands/fleet.

@@ -1,6 +1,7 @@
 """`uwf drive` and `uwf work`."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -13,13 +14,13 @@ from uwf_git.cli.remote import confirm_first_push, raise_failure
 from uwf_git.cli.session import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
-from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
+from uwf_git.commands.fleet.drive import Executor, FleetReport, FleetRequest, drive_hub
 from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.shared_drive import Done, Job, open_worker
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.event_folds import count_steps
-from uwf_git.model.names import NotAThreadId
+from uwf_git.model.names import NotAThreadId, ThreadId
 from uwf_git.model.text import first_line, visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url, with_whole_path
 from uwf_git.store.store import Store
@@ -180,20 +181,30 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
     request = FleetRequest(
         job, remote.name, threads, how["jobs"], how["trust"], how["wait"], how["follow"]
     )
-    _drive(session, store, address, request, insecure=how["insecure"])
+    with sigterm_as_interrupt(), open_executor(address, insecure=how["insecure"]) as executor:
+        _drive(session, store, executor, request)
 
 
-def drive_started(session: Session, store: Store, driving: Driving, address: str) -> None:
-    """Push a thread that was started here, and drive it and its branches at *address*."""
-    how = driving.how
-    remote = choose_remote(store.config, None)
-    confirm_first_push(session, store, remote.name, [driving.thread])
-    pushed = push_remote(store, without_password_prompt(session), remote.name, [driving.thread])
-    raise_failure(pushed.failure())
-    url = _without_secret(remote_url(store, remote).text)
-    job = Job(url, "", TTL_S, POLL_S, workdir=_find_workdir(session, driving.workdir))
-    request = FleetRequest(job, remote.name, (driving.thread,), trust=how.trust, wait=how.wait)
-    _drive(session, store, address, request, insecure=False)
+def drive_begun(
+    session: Session,
+    begin: Callable[[], tuple[Store, ThreadId]],
+    how: DriveOptions,
+    *,
+    address: str,
+    workdir: str | None,
+) -> None:
+    """Begin a thread once *address* is open, push it, and drive it and its branches there."""
+    known = session.open_store()
+    remote = choose_remote(known.config, None)
+    url = _without_secret(remote_url(known, remote).text)
+    with sigterm_as_interrupt(), open_executor(address, insecure=False) as executor:
+        store, thread = begin()
+        confirm_first_push(session, store, remote.name, [thread])
+        pushed = push_remote(store, without_password_prompt(session), remote.name, [thread])
+        raise_failure(pushed.failure())
+        job = Job(url, "", TTL_S, POLL_S, workdir=_find_workdir(session, workdir))
+        request = FleetRequest(job, remote.name, (thread,), trust=how.trust, wait=how.wait)
+        _drive(session, store, executor, request)
 
 
 def _find_workdir(session: Session, path: str | None) -> str:
@@ -214,16 +225,13 @@ def _without_secret(url: str) -> str:
     return url
 
 
-def _drive(
-    session: Session, store: Store, address: str, request: FleetRequest, *, insecure: bool
-) -> None:
+def _drive(session: Session, store: Store, executor: Executor, request: FleetRequest) -> None:
     report = FleetReport(
         on_moved=lambda thread, subject: note(f"{thread} {visible_line(subject)}"),
         on_done=_tell_done,
         on_refused=lambda thread, why: note(f"{thread} was not submitted: {visible_line(why)}"),
     )
-    with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:
-        end = drive_hub(store, without_password_prompt(session), executor, request, report)
+    end = drive_hub(store, without_password_prompt(session), executor, request, report)
     if end.unpushed:
         note(f"{end.remote} does not have {end.unpushed} of this store's threads: `uwf push` first")
     document = end._asdict()

@@ -10,6 +10,8 @@ from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and
 from uwf_git.cli.thread.start import begin_thread, note_found, start_options
 from uwf_git.cli.workflow import is_file
 from uwf_git.commands.start import StartRequest
+from uwf_git.model.names import ThreadId
+from uwf_git.store.store import Store
 
 
 @verb(
@@ -46,21 +48,24 @@ def command(
         raise click.UsageError(
             "--on goes without --until, --jobs, --background, --stream, --claim and --timestamps"
         )
-    workflow = request.workflow
-    if is_file(workflow):
-        from uwf_git.cli.workflow_put import put_file  # noqa: PLC0415 (YAML: 70 ms, and a name needs none)
 
-        workflow = put_file(session, Input(workflow), workdir=request.workdir).workflow
-    store = session.open_store(create=True)
-    request = request._replace(workflow=workflow, needs_agents=True, until=how.until)
-    started = begin_thread(session, store, request)
-    note_found(started)
-    note(f"thread {started.thread}")
-    if address is not None:
-        from uwf_git.cli.drive import drive_started  # noqa: PLC0415 (imports all that fetches and pushes)
+    def begin() -> tuple[Store, ThreadId]:
+        workflow = request.workflow
+        if is_file(workflow):
+            from uwf_git.cli.workflow_put import put_file  # noqa: PLC0415 (YAML: 70 ms, and a name needs none)
 
-        drive_started(
-            session, store, Driving(started.thread, how, workdir=request.workdir), address
-        )
+            workflow = put_file(session, Input(workflow), workdir=request.workdir).workflow
+        store = session.open_store(create=True)
+        asked = request._replace(workflow=workflow, needs_agents=True, until=how.until)
+        started = begin_thread(session, store, asked)
+        note_found(started)
+        note(f"thread {started.thread}")
+        return store, started.thread
+
+    if address is None:
+        store, thread = begin()
+        drive_and_tell(session, store, Driving(thread, how))
         return
-    drive_and_tell(session, store, Driving(started.thread, how))
+    from uwf_git.cli.drive import drive_begun  # noqa: PLC0415 (imports all that fetches and pushes)
+
+    drive_begun(session, begin, how, address=address, workdir=request.workdir)

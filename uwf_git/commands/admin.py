@@ -429,7 +429,7 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     with suppress(LockingUnsupported):
         if is_due or not is_quick(union):
             if claim_start(store):
-                argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
+                argv = [sys.executable, "-P", "-m", "uwf_git", "gc", "--auto", "--detached"]
                 argv += ["--format=json", "--repo", store.path]
                 try:
                     start_background_program(argv, environ)

@@ -43,6 +43,7 @@ _PATIENCE_S = 60.0
 _MOST_LOOKS = 25
 
 _TAIL_BYTES = 8192
+_LONGEST_LINE = 300
 _ERROR, _HINT = "error: ", "hint: "
 
 # Exit statuses of a driver that has driven: done, or its agent failed, which the thread records.
@@ -170,8 +171,7 @@ def _wait_until_begun(
 
 
 def _read_last_words(log: str, *, begun: int) -> tuple[str, str | None]:
-    """Return the last error in a log from byte *begun* on, and its hint."""
-    said, hint = "", None
+    """Return the last error, else the last line, in a log from byte *begun* on, and its hint."""
     try:
         with open(log, "rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -179,6 +179,8 @@ def _read_last_words(log: str, *, begun: int) -> tuple[str, str | None]:
             lines = without_colours(file.read().decode(errors="replace")).splitlines()
     except OSError:
         return "", None
+    last = (line[:_LONGEST_LINE] for line in reversed(lines) if line.strip())
+    said, hint = next((line for line in last if not line.startswith(_HINT)), ""), None
     for line in lines:
         if line.startswith(_ERROR):
             said, hint = line.removeprefix(_ERROR), None

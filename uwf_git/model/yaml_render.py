@@ -76,18 +76,21 @@ _UNWRITABLE = re.compile(
     "\ufeff\ufffe\uffff]"
 )
 
+# What is written as an escape where a file is to be ASCII; it has all of the above.
+_NOT_ASCII = re.compile(r"[^\t\n -~]")
+
 # A simple key may not be longer than 1,024 characters (YAML 1.2.2 section 7.4.3).
 _LONGEST_SIMPLE_KEY = 500
 
 
-def render_yaml(value: Any) -> str:
+def render_yaml(value: Any, *, ascii_only: bool = False) -> str:
     """Write *value*, which must be JSON, as one YAML document that ends in a newline."""
     lines: list[str] = []
-    _put(lines, "", value, column=0)
+    _put(lines, "", value, _NOT_ASCII if ascii_only else _UNWRITABLE, column=0)
     return "\n".join(lines) + "\n"
 
 
-def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
+def _put(lines: list[str], lead: str, value: Any, escaped: re.Pattern[str], *, column: int) -> None:
     """Write *value* after *lead* (``key:``, ``-`` or nothing); its own lines start at *column*."""
     if isinstance(value, dict | list) and value:
         # After a dash a collection begins on the same line.
@@ -96,11 +99,11 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
         lines += [lead] if lead and not is_item else []
         parts = value.items() if isinstance(value, dict) else [(None, each) for each in value]
         for key, item in parts:
-            mark = "-" if key is None else f"{_text(key)}:"
+            mark = "-" if key is None else f"{_text(key, escaped)}:"
             if len(mark) > _LONGEST_SIMPLE_KEY + 1:
                 lines.append(f"{first}? {mark[:-1]}")
                 first, mark = " " * column, ":"
-            _put(lines, f"{first}{mark}", item, column=column + 2)
+            _put(lines, f"{first}{mark}", item, escaped, column=column + 2)
             first = " " * column
         return
     gap = " " if lead else ""
@@ -108,10 +111,10 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
         # To YAML 1.1, 1e-05 is text.
         written = re.sub(r"^(-?\d)e", r"\1.0e", json.dumps(value, allow_nan=False))
         lines.append(f"{lead}{gap}{written}")
-    elif "\n" in value and not value.isspace() and not _UNWRITABLE.search(value):
+    elif "\n" in value and not value.isspace() and not escaped.search(value):
         _put_literal(lines, f"{lead}{gap}", value, column=max(column, 2))
     else:
-        lines.append(f"{lead}{gap}{_text(value)}")
+        lines.append(f"{lead}{gap}{_text(value, escaped)}")
 
 
 def _put_literal(lines: list[str], lead: str, text: str, *, column: int) -> None:
@@ -126,12 +129,17 @@ def _put_literal(lines: list[str], lead: str, text: str, *, column: int) -> None
     lines += [""] * (ends - 1)
 
 
-def _text(text: str) -> str:
-    if _is_plain(text):
+def _text(text: str, escaped: re.Pattern[str]) -> str:
+    if not escaped.search(text) and _is_plain(text):
         return text
     # A JSON string is a double-quoted YAML string, once what YAML forbids is escaped as well.
     quoted = json.dumps(text, ensure_ascii=False)
-    return _UNWRITABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+    return escaped.sub(_escape, quoted)
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"  # noqa: PLR2004 (as YAML has it)
 
 
 def _is_plain(text: str) -> bool:
@@ -140,7 +148,6 @@ def _is_plain(text: str) -> bool:
         and not text.startswith(("---", "..."))
         and not _WORD_OF_YAML_1_1.fullmatch(text)
         and not _NUMBER_OF_YAML_1_1.fullmatch(text)
-        and not _UNWRITABLE.search(text)
         and isinstance(resolve_plain(text), str)
     )
 

@@ -197,16 +197,26 @@ def test_duration_is_told_in_its_largest_unit(seconds: int, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "printed"),
+    ("form", "is_utf8", "printed"),
     [
-        ("json", '{"name":"é\\u001b","tags":["a","b"]}\n'),
-        ("yaml", 'name: "é\\u001b"\ntags:\n  - a\n  - b\n'),
-        ("text", "name: é\\x1b\ntags:\n  a\n  b\n"),
+        ("json", True, '{"name":"é\\u001b","tags":["a","b"]}\n'),
+        ("json", False, '{"name":"\\u00e9\\u001b","tags":["a","b"]}\n'),
+        ("yaml", True, 'name: "é\\u001b"\ntags:\n  - a\n  - b\n'),
+        ("yaml", False, 'name: "\\u00e9\\u001b"\ntags:\n  - a\n  - b\n'),
+        ("text", True, "name: é\\x1b\ntags:\n  a\n  b\n"),
     ],
 )
 def test_document_is_printed_in_the_format_of_the_session(
-    form: Format, printed: str, session: Session, capsys: pytest.CaptureFixture[str]
+    form: Format,
+    *,
+    is_utf8: bool,
+    printed: str,
+    session: Session,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("uwf_git.cli.output.screen.stdout_is_utf8", lambda: is_utf8)
+
     emit(session._replace(output_format=form), {"name": "é\x1b", "tags": ["a", "b"]})
 
     assert capsys.readouterr() == (printed, "")

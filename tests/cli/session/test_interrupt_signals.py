@@ -11,6 +11,7 @@ import pytest
 from agents.conftest import Lives
 from cli.program import Uwf
 
+from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.caller import sigterm_as_interrupt
 
 STUBBORN = """\
@@ -105,6 +106,20 @@ def test_end_of_the_terminal_ends_a_run_in_the_foreground(uwf: Uwf, lives: Lives
 
     assert process.wait(timeout=30) == 130
     assert left(uwf, lives) == ("ready", "interrupted")
+
+
+@pytest.mark.parametrize("number", ASKED)
+def test_process_1_ends_when_it_is_asked(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    us = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+
+    def wait() -> int:
+        os.kill(us, number)
+        return 0
+
+    assert run_guarded(wait, environ={}, as_json=lambda: False) == 130
 
 
 @pytest.mark.parametrize("number", ASKED)

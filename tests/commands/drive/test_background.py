@@ -115,7 +115,7 @@ def test_driver_that_cannot_drive_is_reported_with_its_own_error(world: World) -
     ("script", "said"),
     [
         ("kill -9 $$", "(signal 9): it printed nothing"),
-        ("exit 70", "status 70"),
+        ("echo starts >&2; echo No module named uwf_git >&2; exit 70", "status 70): No module"),
         (r"printf '\033[31merror:\033[0m no key\n' >&2; exit 1", "status 1): no key"),
     ],
 )

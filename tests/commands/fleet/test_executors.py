@@ -52,6 +52,34 @@ with open_executor("local:1", insecure=False) as made:
     assert ran.stdout.split() == [b"BrokenProcessPool", b"1"]
 
 
+@pytest.mark.parametrize("value", [None, ""])
+def test_no_process_here_imports_what_lies_in_the_directory(
+    value: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    if value is not None:
+        monkeypatch.setenv("PYTHONSAFEPATH", value)
+    driver, checkout = tmp_path / "driver.py", tmp_path / "checkout"
+    driver.write_text("""
+import os
+from uwf_git.commands.fleet.executors import open_executor
+if __name__ == "__main__":
+    with open_executor("local:1", insecure=False) as made:
+        print(made.submit(os.getenv, "PYTHONSAFEPATH").result())
+    print(os.getenv("PYTHONSAFEPATH"))
+""")
+    checkout.mkdir()
+    # Neither the worker nor the tracker of semaphores, which import it, has done so before.
+    (checkout / "signal.py").write_text("open('ran', 'w')\n")
+
+    ran = subprocess.run(
+        [sys.executable, driver], cwd=checkout, check=False, stdout=subprocess.PIPE, text=True
+    )
+
+    assert [each.name for each in checkout.iterdir()] == ["signal.py"]
+    assert ran.stdout == f"{value}\n{value}\n"
+
+
 class _Lost:
     """A client of Dask, and its only task, whose result cannot be had any more."""
 

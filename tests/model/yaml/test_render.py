@@ -58,11 +58,14 @@ def test_written_value_is_read_back(value: Any) -> None:
     assert repr(parse_yaml(render_yaml(value)).value) == repr(value)
 
 
-@given(st.lists(scalars))
-@example([1e-05, 1e22])
-def test_readers_of_yaml_1_1_see_the_same(listed: list[Any]) -> None:
+@given(listed=st.lists(scalars), ascii_only=st.booleans())
+@example(listed=[1e-05, 1e22], ascii_only=False)
+@example(listed=["Grüße", "漢\n😀\n", {"ß" * 400: "\\xfc"}], ascii_only=True)
+def test_readers_of_yaml_1_1_see_the_same(*, listed: list[Any], ascii_only: bool) -> None:
     # U+0085 and the like are written as escapes, which every reader keeps.
-    assert repr(yaml.safe_load(render_yaml(listed))) == repr(listed)
+    text = render_yaml(listed, ascii_only=ascii_only)
+    assert text.isascii() or not ascii_only
+    assert repr(yaml.safe_load(text)) == repr(listed)
 
 
 @pytest.mark.parametrize(("length", "first"), [(500, "x"), (501, "?")])

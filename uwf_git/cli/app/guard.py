@@ -3,16 +3,20 @@
 `run_guarded` always returns, and no traceback is shown. It does not need click.
 """
 
+import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from uwf_git.cli.session import ReaderGone, hold_standard_streams
 from uwf_git.surroundings import Lazy
 
 if TYPE_CHECKING:
+    from uwf_git.cli import caller
     from uwf_git.cli.app import failure as failure  # noqa: PLC0414 (others import it from here)
 else:
+    caller = Lazy("uwf_git.cli.caller")  # process 1 alone
     failure = Lazy("uwf_git.cli.app.failure")  # imports click: 10 ms; few commands need it
 
 READER_GONE = 141
@@ -27,7 +31,9 @@ def run_guarded(
     # Reading and printing nested nodes takes frames per level.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
     try:
-        return work()
+        # The kernel drops what process 1 has no handler for.
+        with caller.sigterm_as_interrupt() if os.getpid() == 1 else nullcontext():
+            return work()
     except ReaderGone:
         return READER_GONE
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)

@@ -307,7 +307,7 @@ def _render(
     if session.output_format == "json":
         return render_json(document, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())
     if session.output_format == "yaml":
-        return render_yaml(document)
+        return render_yaml(document, ascii_only=not stdout_is_utf8())
     if text is not None:
         told = text(document)
         shown = told if isinstance(told, Painted) else visible_block(told)

@@ -1,5 +1,6 @@
 """Executors by their address: processes of this machine, a Dask scheduler, the user's own."""
 
+import errno
 import importlib
 import multiprocessing
 import os
@@ -24,7 +25,7 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
     """
     kind, _colon, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
-        return _shut_down(_LocalExecutor(int(rest)))
+        return _open_local(int(rest))
     is_dask = kind in {"tcp", "tls"}
     try:
         host = urlsplit(address).hostname
@@ -58,8 +59,8 @@ _AT_WORK = threading.Lock()
 class _LocalExecutor(FutureExecutor):
     """Processes of this machine: when one was killed, new ones take the place of all."""
 
-    def __init__(self, count: int) -> None:
-        self._count, self.most = count, 2 * count
+    def __init__(self, count: int, safe_path: str | None) -> None:
+        self._count, self.most, self._safe_path = count, 2 * count, safe_path
         self._pool = self._open()
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **_named: Any) -> "Future[Any]":
@@ -75,7 +76,42 @@ class _LocalExecutor(FutureExecutor):
     def _open(self) -> ProcessPoolExecutor:
         # Not forked: this process has threads and connections.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._count, context, initializer=_end_with_driver)
+        try:
+            return ProcessPoolExecutor(
+                self._count, context, initializer=_begin_worker, initargs=(self._safe_path,)
+            )
+        except OSError as error:
+            if error.errno not in {errno.EROFS, errno.EACCES, errno.ENOENT, errno.ENOSPC}:
+                raise
+            raise Refused(
+                f"local:{self._count} cannot be started: {error.strerror}",
+                code="no-processes",
+                hint="it needs semaphores in /dev/shm, so mount that, and let your user write "
+                "there; `uwf thread run` drives a thread without them",
+            ) from error
+
+
+@contextmanager
+def _open_local(count: int) -> Iterator[Executor]:
+    # A worker, and the tracker of semaphores, begin as `python -c`: what they import first would be
+    # taken from the current directory. Agents have the user's own value.
+    before = _swap_safe_path("1")
+    try:
+        with _shut_down(_LocalExecutor(count, before)) as executor:
+            yield executor
+    finally:
+        _swap_safe_path(before)
+
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def _swap_safe_path(value: str | None) -> str | None:
+    """Change the variable that keeps the current directory out of Python's imports; None: unset."""
+    before = os.environ.pop(_SAFE_PATH, None)
+    if value is not None:
+        os.environ[_SAFE_PATH] = value
+    return before
 
 
 def _run_here(function: Callable[..., Any], *args: Any) -> Any:
@@ -83,8 +119,9 @@ def _run_here(function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
 
-def _end_with_driver() -> None:
-    """End this worker once the driver is gone and no run is at work: the pool does not."""
+def _begin_worker(safe_path: str | None) -> None:
+    """Give agents the user's own value; end once the driver is gone and no run is at work."""
+    _swap_safe_path(safe_path)
 
     def wait() -> None:
         driver = multiprocessing.parent_process()
