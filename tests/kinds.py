@@ -196,7 +196,7 @@ FILES = {
         "web/ui/test_live_logs.py",
         "web/ui/test_redirect.py",
         "web/ui/test_routes.py",
-        "web/ui/test_stories.py",
+        "web/ui/test_site.py",
     ),
     "hygiene": ("test_hygiene.py", "test_types.py"),
     "realcli": ("realcli/*",),

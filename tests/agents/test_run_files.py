@@ -2,6 +2,7 @@ import errno
 import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -146,10 +147,11 @@ def test_run_that_began_is_never_begun_again(place: Place, name: str) -> None:
 def test_full_disk_is_noticed_before_a_run_begins(
     place: Place, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    count = iter(range(3))
+    asked: list[int] = []
 
-    def refuse(*_arguments: object) -> int:
-        if next(count) == failing:
+    def refuse(_descriptor: int, _request: int, space: bytes) -> int:
+        asked.append(struct.unpack("@hhqqiI4i", space)[3])
+        if len(asked) > failing:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return 0
 
@@ -159,6 +161,7 @@ def test_full_disk_is_noticed_before_a_run_begins(
     with refuses(RunDirUnusable, match="No space left on device", status=1):
         create_run_outputs(place())
 
+    assert asked == [1, 256 * 1024, 64 * 1024][: failing + 1]
     assert os.listdir(place()) == []
     assert read_run_state(place(), alive_is_held=False) == "not-started"
 

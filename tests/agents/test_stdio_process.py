@@ -127,9 +127,11 @@ def test_write_to_an_ended_program_is_reported(start: Start) -> None:
 def test_flood_without_a_line_end_is_too_much(start: Start) -> None:
     flood = start("head -c 80000000 /dev/zero; sleep 77")
 
-    with pytest.raises(StdioEnded) as caught:
+    with pytest.raises(StdioEnded):
         listen(flood)
-    assert caught.value.is_too_long
+    with pytest.raises(StdioEnded) as again:
+        flood.receive()
+    assert again.value.is_too_long
 
 
 def test_close_ends_a_stubborn_program_and_what_left_the_group(start: Start, lives: Lives) -> None:

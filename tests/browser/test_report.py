@@ -4,13 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from browser.ui import RIGHT_TO_LEFT, reads_right_to_left
-from commands.step.test_record_turn import CHECKS
-from commands.turns import drive, script
+from browser.ui import RIGHT_TO_LEFT, listen, reads_right_to_left
 from commands.world import World
 from store.small_packs import lose
 from web.allowed import HOSTILE_SIGNS, find_foreign
-from web.stories import SECRET, tell_hostile, tell_long, tell_waiting, tell_work
+from web.stories import SECRET, tell_branches, tell_hostile, tell_long, tell_waiting, tell_work
 
 from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
@@ -30,23 +28,8 @@ _TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(each =>
 def said(page: Any) -> list[str]:
     """Collect what the page asks for, says or shows."""
     heard: list[str] = []
-    page.on("request", lambda each: heard.append(f"request {each.url}"))
-    page.on("console", lambda each: heard.append(f"console {each.text}"))
-    page.on("pageerror", lambda each: heard.append(f"error {each}"))
-
-    def on_dialog(dialog: Any) -> None:
-        heard.append(f"dialog {dialog.message}")
-        dialog.dismiss()
-
-    page.on("dialog", on_dialog)
+    listen(page, heard)
     return heard
-
-
-def tell_branches(world: World) -> ThreadId:
-    thread = world.begun(CHECKS)
-    answers = {"coder": "x = 1", "reviewer": "fine", "builder": "built", "tester": "passed"}
-    drive(world, thread, script(**answers, closer="bye"))
-    return thread
 
 
 def tell_damaged(world: World) -> ThreadId:
@@ -77,8 +60,7 @@ def test_a_report_loads_nothing_and_runs_nothing(
     page.wait_for_load_state("networkidle")
 
     assert said == [f"request file://{world.place}/report.html"]
-    found = page.evaluate(_ELEMENTS)
-    for name, attributes in found:
+    for name, attributes in page.evaluate(_ELEMENTS):
         # The open folds are the test's own.
         own = {key.lower(): value for key, value in attributes.items() if key != "open"}
         assert list(find_foreign(name.lower(), own)) == []
@@ -110,8 +92,7 @@ def test_the_policy_stops_what_would_get_in(page: Any, said: list[str], world: W
     page.wait_for_load_state("networkidle")
 
     assert [each for each in said if each.startswith("dialog")] == []
-    refused = [each for each in said if "Content Security Policy" in each]
-    assert len(refused) >= 4
+    assert len([each for each in said if "Content Security Policy" in each]) >= 4
 
 
 def test_its_links_lead_to_their_places(page: Any, world: World) -> None:

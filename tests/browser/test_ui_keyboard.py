@@ -6,10 +6,10 @@ import signal
 from typing import Any
 
 import pytest
-from browser.test_report import tell_branches, tell_damaged
+from browser.test_report import tell_damaged
 from browser.ui import Listener, Tab, ask, end, expect
 from commands.world import World, says
-from web.stories import tell_hostile, tell_work
+from web.stories import tell_branches, tell_hostile, tell_work
 
 from uwf_git.model.names import ThreadId
 
@@ -213,8 +213,7 @@ def find_faults(tab: Tab, axe: str) -> list[str]:
 
 def open_all(tab: Tab) -> None:
     """Open the parts of a form, and have it complain."""
-    tab.find("button", "Add findings").click()
-    tab.find("button", "Add topics").click()
+    tab.click("Add findings", "Add topics")
     tab.page.get_by_label("Send it").check()
     tab.find("button", "Record the answer").click()
     expect(tab.page.locator("#problems")).to_be_visible()

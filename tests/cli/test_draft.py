@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from cli.program import Ran, Uwf
-from commands.draft.test_judge import GOOD, HOSTILE, spoiled
+from commands.draft.test_judge import GOOD, drafted, spoiled
 
 BAD = spoiled("agentId: writer", "agentId: scribe")
 
@@ -125,13 +125,13 @@ def test_questions_of_the_agent_are_told(uwf: Uwf) -> None:
 
 def test_nothing_that_a_hostile_draft_names_is_run(uwf: Uwf) -> None:
     own = uwf.agent("touch owned", name="scribe")
-    hostile = HOSTILE[0][0].replace("touch owned", own)
+    hostile = drafted("an agent").replace("touch owned", own)
     roles = "roles: {scribe: {systemPrompt: Write., outputSchema: true}}"
     # The last one is valid: its agent has the name of a program on the PATH.
     on_path = (
         f"name: x\n{roles}\nroot: {{type: sequential, nodes: [{{type: agent, agentId: scribe}}]}}\n"
     )
-    prepare(uwf, hostile, HOSTILE[1][0], on_path)
+    prepare(uwf, hostile, drafted("an agent of a role"), on_path)
     environ = {**uwf.session.environ, "PATH": f"{uwf.place}:{uwf.session.environ['PATH']}"}
     agent = str(uwf.place / "agent")
 

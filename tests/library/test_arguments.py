@@ -4,6 +4,7 @@ The methods are found by introspection, and each of their parameters is given ea
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import is_dataclass, replace
@@ -67,6 +68,9 @@ GOOD: dict[str, Any] = {
     "workflow": DEMO,
     "prompt": "Do it.",
     "reason": "why",
+    "step": "1",
+    "tasks": [],
+    "wish": "A letter",
     "flag": True,
     "meta": {"text": "x"},
     "patch": {"a": 1},
@@ -134,7 +138,12 @@ def test_odd_argument_is_taken_or_refused(
         if error is None:
             # It may have changed the task.
             task = runtime.start("demo", "Do it.")
-        elif not isinstance(error, UwfError):
+        elif not isinstance(error, UwfError) or (
+            # A callback that is a class is called.
+            isinstance(error, WrongArgument)
+            and not re.search(rf"\({parameter}\w*=…\): ", error.message)
+            and odd != "class"
+        ):
             wrong[odd] = error
     assert wrong == {}
 
@@ -183,7 +192,7 @@ def test_call_that_the_signature_does_not_take_is_ours_and_a_type_error(
     [
         ({"prompt": 5}, "TaskRuntime.start(prompt=…): it is of type int, not str"),
         ({"agents": {"a": 5}}, "its value of 'a' is wrong: it is of type int, not str"),
-        ({"agents": {5: "a"}}, "one of its names is wrong: it is of type int, not str"),
+        ({"workflow": {5: "a"}}, "one of its names is wrong: it is of type int, not str"),
         ({"workdir": b"/"}, "it is of type bytes, not str or PathLike or None"),
         ({"workdir": "a\0b"}, "no path holds a NUL"),
     ],

@@ -40,6 +40,8 @@ _FAR = 50
 _LOGS = {"debug"}
 _WORDINGS = {"hint", "message", "code", "help", "encoding", "__all__"}
 """Assignments and arguments that are left alone. Python takes an encoding "utf-8~" for UTF-8."""
+_FOREIGN_FIRST = {"cast", "decode", "encode"}
+"""Calls whose first argument is left alone: a type, or an encoding."""
 
 _Span = tuple[int, int]
 _Changes = Iterator[tuple[str, ast.AST, str]]
@@ -177,7 +179,11 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list"}:
             continue
-        for each in value if isinstance(value, list) else [value]:
+        listed = value if isinstance(value, list) else [value]
+        if name == "args" and isinstance(node, ast.Call):
+            word = ast.unparse(node.func).rpartition(".")[2]
+            listed = listed[word in _FOREIGN_FIRST :]
+        for each in listed:
             if isinstance(each, ast.AST) and not _is_left_out(each):
                 yield each
 

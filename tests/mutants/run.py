@@ -42,9 +42,7 @@ _TESTED_IN_THEIR_OWN_FOLDER = [
     "agentkit",
     "agents",
     "library",
-    "plan",
     "web",
-    "commands/agent_run",
     "commands/cas",
     "commands/draft",
     "commands/fleet",
@@ -62,6 +60,8 @@ ROOMS = {
     **{room: (room,) for room in _TESTED_IN_THEIR_OWN_FOLDER},
     "engine": ("engine",),
     "model": ("model",),
+    "plan": ("plan", "commands/plan"),
+    "commands/agent_run": ("commands/agent_run", "commands/turn/test_isolated.py"),
     "debug_log": ("test_debug_log.py",),
     "surroundings": ("test_surroundings.py", "agents", "store/remotes"),
     "commands/agent": ("commands/test_agent.py",),
@@ -136,7 +136,8 @@ _MARKED = "not browser and not realcli and not crash and not race and not hygien
 # long.
 _TIMES_SLOWER, _WAITS_LONGER = 2, 4
 _SECONDS_MORE, _SECONDS_WAITED = 5, 20
-_MEMORY_BYTES = 8 << 30
+# As with `ulimit -S`: what uwf itself limits is told from no limit by the hard one.
+_MEMORY = (8 << 30, resource.getrlimit(resource.RLIMIT_AS)[1])
 
 
 def list_modules(root: Path, room: str) -> list[Path]:
@@ -266,7 +267,7 @@ class Tree:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            resource.prlimit(running.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+            resource.prlimit(running.pid, resource.RLIMIT_AS, _MEMORY)
             if limit is not None:
                 resource.prlimit(running.pid, resource.RLIMIT_CPU, (limit.cpu_s, limit.cpu_s + 5))
             try:
@@ -331,7 +332,7 @@ class _Server:
         )
         os.close(asks_read)
         os.close(answers_write)
-        resource.prlimit(self._running.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+        resource.prlimit(self._running.pid, resource.RLIMIT_AS, _MEMORY)
         self._asks, self._answers = os.fdopen(asks, "w", buffering=1), os.fdopen(answers)
         self._read()
 

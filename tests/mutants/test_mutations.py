@@ -51,6 +51,7 @@ def test_each_place_is_changed_once() -> None:
         "debug('7KYP', 'began', number=1)",
         "raise Bad('one', hint='two')",
         "hint = 'one'",
+        "a.decode('ascii'), cast('B[c]', d)",
         "f'{a < b}'",
         "a: Literal['x']",
         "def f() -> None: return None",
@@ -87,7 +88,7 @@ def test_lines_of_a_mutant_are_those_that_run_whenever_it_does(
 
 
 def test_quick_tests_come_first_and_slow_ones_not_at_all() -> None:
-    watched = Watched({"a": 5.0, "b": 0.1, "c": 5.0, "d": 5.0}, failed={"e"}, ran={})
+    watched = Watched({"a": 14.0, "b": 0.1, "c": 14.0, "d": 14.0}, failed={"e"}, ran={})
 
     assert watched.order({"a", "b", "c", "d", "e"}) == ["b", "a", "c"]
 

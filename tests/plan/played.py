@@ -51,7 +51,7 @@ def start_task(
     store: Path | str, workdir: Path, *, create: bool = False, status_file: str = ""
 ) -> TaskHandle:
     """Start a thread whose executor crashes, is rejected, and then carries two plans out."""
-    named = f"{{maxRetries: 2, statusFile: {status_file}}}"
+    named = f"{{maxRetries: 2, hasPlans: true, statusFile: {status_file}}}"
     workflow = WORKFLOW.replace("{maxRetries: 2}", named) if status_file else WORKFLOW
     play = Script(DONE, YES, PLANS, None, DONE, NO, DONE, YES, DONE, YES).play
     runtime = TaskRuntime(store, create=create, players=dict.fromkeys(_ROLES, play), cwd=workdir)

@@ -1,5 +1,7 @@
+import json
 import os
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,10 @@ from uwf_git.plan.project_files import (
     resolve_inside,
 )
 from uwf_git.plan.settings import (
+    COMMANDS,
     DEFAULTS,
     MEANINGS,
+    SELDOM,
     TRUSTED,
     load_plan_settings,
     read_plan_settings,
@@ -86,13 +90,13 @@ def test_other_names_are_no_plans(tmp_path: Path, name: str) -> None:
 
 def test_name_is_composed_and_file_is_as_on_the_disk(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "é한글")
-    put(plans(tmp_path), f"000-{decomposed}.md")
+    (tmp_path / decomposed).mkdir()
+    put(tmp_path / decomposed, f"000-{decomposed}.md", b"\xef\xbb\xbfDo\r\nit.\r")
 
-    (plan,) = find_plans(str(tmp_path)).plans
+    (plan,) = find_plans(str(tmp_path), "é한글").plans
 
-    assert plan.name == "é한글"
-    assert plan.file == f"docs/plans/000-{decomposed}.md"
-    assert read_plan(str(tmp_path), plan) == "Do it."
+    assert (plan.name, plan.file) == ("é한글", f"{decomposed}/000-{decomposed}.md")
+    assert read_plan(str(tmp_path), plan) == "Do\nit.\n"
     (tmp_path / plan.file).unlink()
     with pytest.raises(ValueError, match="cannot be read"):
         read_plan(str(tmp_path), plan)
@@ -111,7 +115,7 @@ def test_name_is_composed_and_file_is_as_on_the_disk(tmp_path: Path) -> None:
     ],
 )
 def test_plan_that_cannot_be_read(tmp_path: Path, content: str | bytes, problem: str) -> None:
-    plans(tmp_path, p000_good="x", p001_bad=content)
+    plans(tmp_path, p000_good="x" * MOST_BYTES, p001_bad=content)
 
     assert problems(tmp_path) == [f"docs/plans/001-bad.md {problem}"]
 
@@ -206,7 +210,7 @@ def test_path_is_found_in_either_form_of_unicode(tmp_path: Path) -> None:
 
     assert find_spelled(str(tmp_path), composed) == mixed
     assert find_spelled(str(tmp_path), decomposed) == mixed
-    assert find_spelled(str(tmp_path), "é/o") is None
+    assert find_spelled(str(tmp_path), "é/ö") is None
     assert find_spelled(str(tmp_path), "a/é") is None
 
 
@@ -256,17 +260,13 @@ def config_of(**values: str) -> GitConfig:
     return GitConfig({f"uwf.plan.{name}".lower(): [value] for name, value in values.items()})
 
 
-def test_every_setting_is_read() -> None:
+def test_every_setting_is_read(golden: Callable[[str, str], None]) -> None:
     settings = read_plan_settings(config_of(**SET))
 
     assert {f"uwf.plan.{name}" for name in SET} == set(MEANINGS)
     assert not set(settings) & set(DEFAULTS)
-    assert settings.timeouts_ms == {
-        "planning": 1_800_000,
-        "executing": 90_000,
-        "verifying": 5_400_000,
-    }
-    assert (settings.stop_grace_ms, settings.hooks, settings.port) == (0, False, 0)
+    told = settings._asdict(), settings.timeouts_ms, DEFAULTS, sorted(SELDOM), sorted(COMMANDS)
+    golden("plan/settings.json", json.dumps((*told, TRUSTED), indent=1, ensure_ascii=False))
 
 
 def test_wrong_value_is_refused_by_its_name() -> None:

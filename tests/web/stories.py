@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from commands.world import World, says
+from commands.flows import plays, split_checks
+from commands.step.test_record_turn import CHECKS
+from commands.world import World, fails, says
 from seal import START_MS
+from store.small_packs import lose
 
 from uwf_git.agents.command_line import AgentReply
 from uwf_git.commands.control.answer import PersonAnswer
@@ -57,7 +60,7 @@ roles:
     outputSchema: {type: object, properties: {summary: {type: string}}, required: [summary]}
   reviewer:
     description: Judges the change.
-    systemPrompt: Is it good?
+    systemPrompt: "# Good?\\n\\nIs it good?"
     outputSchema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
 moderator:
   - {from: $START, to: planner}
@@ -71,6 +74,8 @@ TASK = """\
 Escape user names in LDAP filters
 
 A user name with an asterisk logs anybody in. Escape it as RFC 4515 says:
+
+# Where
 
 - every call of `search`
 - the tests as well
@@ -207,3 +212,35 @@ def tell_waiting(world: World) -> ThreadId:
     world.step(thread, says({"summary": "built"}))
     world.step(thread)
     return thread
+
+
+def tell_branches(world: World) -> ThreadId:
+    """Tell a thread of branches, one after the other: a drive takes them at once."""
+    split = split_checks(world, CHECKS)
+    split.finish_branches()
+    return world.finish(split.thread, plays).record.thread
+
+
+def tell_many(world: World) -> dict[str, ThreadId]:
+    """Tell threads of several kinds, by what they show."""
+    told = {"work": tell_work(world), "waiting": tell_waiting(world)}
+    told["branches"] = tell_branches(world)
+    split = split_checks(world)
+    told |= {"split": split.thread, "branch": split.children[0]}
+    fail(world, split.children[0], "exit status 1", "no\n" * 9_000)
+    world.step(split.children[1], plays)
+    world.amend(split.thread, limits={"maxSteps": 9, "maxCost": 2.5})
+    told |= {"damaged": world.stepped(times=2), "lost": world.stepped(), "limited": world.start()}
+    limited = fails("slow down", kind="usage-limit", left=StepFiles(reset_at=START_MS * 2))
+    world.fail(told["limited"], limited)
+    lose(world.store, world.snapshot(told["damaged"]).get_entry("now.json"))
+    lose(world.store, world.tip(told["lost"]))
+    environ = {**world.caller.environ, "UWF_THREAD_ID": told["waiting"]}
+    world.caller = world.caller._replace(environ=environ)
+    told["killed"] = world.start("uwf-claude -m opus\nsecond line", "checker=" + "x" * 100)
+    state = {"mood": ["good", None]}
+    usage = {"inputTokens": 7, "costUsd": 1.5}
+    play = says({"text": "a"}, "", session="s-1", rung="object", state=state, usage=usage)
+    world.step(told["killed"], play)
+    world.kill(told["killed"], reason="enough")
+    return told

@@ -403,12 +403,12 @@ def look_around(store: Store, cwd: str) -> Around:
     taken = {fold_workflow_name(name) for name in (*local, *list_names(store), *shipped)}
 
     def is_taken(name: str, source: str) -> bool:
-        return fold_workflow_name(name) in taken and not _is_put(store, name, source)
+        return fold_workflow_name(name) in taken and not is_put(store, name, source)
 
     return Around(find_used(store, cwd), is_taken)
 
 
-def _is_put(store: Store, name: str, source: str) -> bool:
+def is_put(store: Store, name: str, source: str) -> bool:
     """Check whether the newest version of the workflow *name* is *source*."""
     version = find_version(store, name)
     if version is None or version.is_removed:

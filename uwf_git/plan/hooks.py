@@ -82,7 +82,7 @@ class StopHook(NamedTuple):
 
 def find_hook(workdir: str, plugin_dir: str) -> StopHook:
     hook = StopHook(os.path.join(os.path.abspath(workdir), plugin_dir, *_SCRIPT))
-    for name in (*build_plugin(hook, ""), "/".join(_SCRIPT[1:])):
+    for name in build_plugin(hook, ""):
         if project_files.resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
             raise _settings_refused(hook.plugin, "leads out of the work directory")
     return hook

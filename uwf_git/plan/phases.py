@@ -478,4 +478,4 @@ def _count_notices(snapshot: Snapshot, payload: Mapping[str, Any]) -> int:
     if trace is None:
         return 0
     events = get_typed(snapshot, trace, TRACE).payload["events"]
-    return sum(isinstance(each, dict) and each.get("type") == STOP_NOTICE for each in events)
+    return sum(each.get("type") == STOP_NOTICE for each in events)

@@ -71,13 +71,16 @@ def test_a_correction_is_answered_without_tools(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "turns"),
-    [({"turns": "1"}, 1), ({"turns": "3"}, 3), ({"tokens": "1"}, 1), ({"tokens": "53"}, 2)],
+    [({"turns": "1"}, 1), ({"turns": ""}, 50), ({"tokens": "1"}, 1), ({"tokens": "53"}, 2)],
 )
 def test_limits_hold_with_all_corrections_and_are_named(
     tmp_path: Path, settings: dict[str, str], turns: int, context: MakeContext
 ) -> None:
-    call = {"id": "c", "function": {"name": "list_files", "arguments": "{}"}}
-    with odd(Odd(body=chat("I need more.", tool_calls=[call]))) as served:
+    calls = [
+        {"id": "c", "function": {"name": "list_files", "arguments": json.dumps({"folder": f"{n}"})}}
+        for n in range(60)
+    ]
+    with odd(*(Odd(body=chat("I need more.", tool_calls=[each])) for each in calls)) as served:
         asked = question(served.url, tmp_path, settings=settings)
         with pytest.raises(AgentFailed) as caught:
             extract_with_fallbacks(ReactAdapter(), context(), asked, Fallbacks())

@@ -89,6 +89,16 @@ config: {maxExecutionTime: 60000}
         world.step(branch, agent_player(None))
 
 
+def test_check_that_its_engine_left_running_is_ended_and_runs_again(world: World) -> None:
+    world.program(f"[ -e begun ] && exit\n{SAY_PID}{BEGUN}{HANG}", name="check")
+    checked = DEMO.replace("    systemPrompt: Write.\n", "    checks: [./check]\n")
+    at = begin(world, RESULT, workflow=world.put(checked).workflow)
+    at.lose_engine()
+
+    assert world.step(at.thread, agent_player(None)).depth == 1
+    assert at.living() == []
+
+
 def test_another_agent_may_be_named_meanwhile_for_another_role(world: World) -> None:
     world.program(f"{SAY_PID}{BEGUN}{UNTIL_GO}{RESULT}", name="relative")
     at = at_work(world, world.begun(DEMO, "./relative"))

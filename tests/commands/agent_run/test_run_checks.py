@@ -21,6 +21,7 @@ from uwf_git.commands.agent_run.run_checks import (
     write_fingerprints,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles
 from uwf_git.engine.masking import find_secrets, take_fingerprints
@@ -116,6 +117,14 @@ def test_missing_program_of_a_check_fails_before_the_agent_is_paid(world: World)
     assert not (world.place / "paid").exists()
 
 
+def test_check_whose_work_directory_is_gone_fails_the_attempt(world: World) -> None:
+    world.put(CHECKED.replace("CHECKS", "'true'"))
+    (world.place / "part").mkdir()
+    agent = world.program(f"rmdir ../part; {ANSWER}")
+    request = StartRequest("checked", "x", (agent,), workdir=str(world.place / "part"))
+    assert failure(world, world.begin(request)).facts["kind"] == "check"
+
+
 def test_check_may_be_what_the_agent_makes(world: World) -> None:
     make = "printf '#!/bin/sh\\nexit 0\\n' > made; chmod +x made"
     assert run(world, begin(world, "./made", agent=f"{make}; {ANSWER}")) == "a text"
@@ -167,12 +176,14 @@ def test_key_that_a_setting_names_is_masked_whatever_its_name(
 ) -> None:
     # This process knows the key: the slow search by fingerprints is for others.
     monkeypatch.delattr(run_checks, "find_secrets_in")
-    environ = {**world.caller.environ, "MYCRED": "plain-value-42", **more}
+    # A variable that other variables name is a secret only if they name a key.
+    others = {"SHOWN": "it is certainly", "SHOWS": "SHOWN"}
+    environ = {**world.caller.environ, **others, "MYCRED": "plain-value-42", **more}
     world.caller = world.caller._replace(environ=environ)
     world.configure("uwf.recordEnv", "MYCRED")
     if not words:
         world.configure("uwf.llm.keyEnv", "MYCRED")
-    program = world.program('echo "log $MYCRED" >&2; echo "{\\"text\\": \\"it is $MYCRED\\"}"')
+    program = world.program('echo "log $MYCRED" >&2; echo "{\\"text\\": \\"$SHOWN $MYCRED\\"}"')
     thread = world.begun(CHECKED.replace("CHECKS", "'sh -c \"echo $MYCRED >&2\"'"), program + words)
     live: list[bytes] = []
 
@@ -181,7 +192,7 @@ def test_key_that_a_setting_names_is_masked_whatever_its_name(
     snapshot = world.snapshot(thread)
     step = snapshot.get_head_node().payload
     log, env = (snapshot.get_node(step[name]["$ref"]).payload for name in ("stderr", "execContext"))
-    assert step["meta"] == {"text": "it is [masked]"}
+    assert step["meta"] == {"text": "it is certainly [masked]"}
     assert env == {"env": {"MYCRED": "[masked]"}}
     assert log.count("[masked]") == 2
     assert "plain-value" not in log

@@ -17,11 +17,13 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import (
+    PlayedElsewhere,
     ReportedUsage,
     Running,
     check_nothing_runs,
     find_running,
     forget_run,
+    is_any_at_work,
     is_at_work,
     list_finished_runs,
     list_running,
@@ -29,6 +31,7 @@ from uwf_git.commands.agent_run.runs import (
     running_rows,
     stop_agents,
 )
+from uwf_git.commands.family import Family
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.commands.turn.turn import StepFiles
@@ -107,16 +110,29 @@ def test_agent_that_cannot_be_seen_is_at_work_and_a_pause_does_not_say_that_it_e
     assert not is_at_work(world.store, thread)
 
 
-def test_lock_in_which_another_user_wrote_no_pid_is_busy(
-    world: World, monkeypatch: pytest.MonkeyPatch, thread: ThreadId
+@pytest.mark.parametrize(
+    ("written", "error"),
+    [
+        ({"pid": 2**80, "role": "a"}, ThreadBusy),
+        ({"host": "elsewhere"}, ThreadBusy),
+        ({"host": "elsewhere", "pid": 1, "role": "a"}, PlayedElsewhere),
+    ],
+)
+def test_lock_of_one_who_is_not_here_is_busy(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    thread: ThreadId,
+    written: dict[str, object],
+    error: type[Exception],
 ) -> None:
     monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -60)
 
     with lock_thread(world.store, thread, since_ms=0):
         lock = Path(world.store.local_path("locks", thread))
-        lock.write_text(json.dumps({"host": os.uname().nodename, "pid": 2**80, "role": "a"}))
-        with refuses(ThreadBusy):
+        lock.write_text(json.dumps({"host": os.uname().nodename, **written}))
+        with refuses(ThreadBusy) as caught:
             stop_agents(world.store, thread, reason="x")
+        assert type(caught.value) is error
 
 
 def test_one_who_looks_at_a_dead_run_is_no_agent_to_another(world: World, thread: ThreadId) -> None:
@@ -244,6 +260,7 @@ def test_step_driver_and_run_leave_some(world: World) -> None:
     with lock_thread(world.store, stepped, since_ms=1), lock_drive(world.store, driven, since_ms=1):
         assert list_possibly_active(world.store) == [left, driven, stepped]
         assert all(may_be_active(world.store, each) for each in (left, driven, stepped))
+        assert is_any_at_work(world.store, Family(world.store, stepped))
     assert list_possibly_active(world.store) == [left]
 
 

@@ -16,7 +16,7 @@ from cas_nodes import (
     put_person,
 )
 from fresh_store import fresh_store
-from refusing import refuses
+from refusing import raising, refuses
 
 from uwf_git.commands.cas import (
     BUILTIN_TYPES,
@@ -112,11 +112,14 @@ def test_word_that_means_several_is_refused(store: Store) -> None:
         has_node(store, "0")
 
 
-def test_beginning_of_a_hash_is_looked_up_in_the_store(store: Store) -> None:
+def test_beginning_of_a_hash_alone_is_looked_up_in_the_store(store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
 
     name = hash_payload(schema[:5].lower(), {"name": "Ada"}, open_store=lambda: store)
     assert name == typed_hash(schema, {"name": "Ada"})
+    for text, type_hash in ((None, None), ("Text", TEXT), (schema.lower(), schema)):
+        name = hash_payload(text, "x", open_store=raising(AssertionError()))
+        assert name == typed_hash(type_hash, "x")
 
 
 THREAD = "refs/threads/01J00000000000000000000001"

@@ -187,10 +187,11 @@ def test_report_is_the_file_that_the_thread_names(
     (project.parent / "mine").touch()
     task = start_task(store.path, project, status_file=named)
     task.update_state({"statusFile": "src/000-a.md", "planDir": "src"})
+    assert read_plan_status(store, str(project))["phase"] == "executing"
 
     cleaned = clean_plans(store, caller, str(project), with_plans=True)["removed"]
 
-    assert set(cleaned) == {*removed, "docs/plans/000-准备.md", "docs/plans/001-b.md"}
+    assert set(cleaned) == {*removed, STATE, "docs/plans/000-准备.md", "docs/plans/001-b.md"}
     assert (project.parent / "mine").is_file()
 
 

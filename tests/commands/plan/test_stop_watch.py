@@ -165,7 +165,7 @@ def test_flood_of_notices_leaves_the_trace_to_the_agent(world: World, watch: Sto
 
     _, trace = left_by(world, thread)
     assert trace[0] == {"type": "mine"}
-    assert len(trace) == 21
+    assert (len(trace), read_story(world.store, world.tip(thread))[-1].notices) == (21, 20)
     assert all(set(each["notice"]) == {"type", "phase", "thread", "head"} for each in trace[1:])
 
 

@@ -8,7 +8,7 @@ DATA = [*((route.method, route.path) for route in ROUTES), ("GET", STREAM), ("PO
 ATTACKS = {
     "no token": ({"Authorization": ""}, 401),
     "an old token": ({"Authorization": "Bearer " + "A" * 43}, 401),
-    "another scheme": ({"Authorization": "Basic dTpw"}, 401),
+    "another scheme": ({"Authorization": "Basic  right"}, 401),
     "a cookie": ({"Authorization": "", "Cookie": "token=x"}, 401),
     "a foreign Host": ({"Host": "evil.example"}, 421),
     "a Host that begins like ours": ({"Host": "127.0.0.1.evil.example"}, 421),

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from functools import partial
+from unittest import mock
 
 import pytest
 from commands.world import World, make_world
@@ -10,6 +11,7 @@ from seal import START_MS
 from web.ui.asking import Ask, ask_route
 from web.ui.page_server import PageServer, run_page
 
+from uwf_git.commands import background
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.commands.inspect.story import make_mask
 from uwf_git.library.players import StepMemory
@@ -41,6 +43,14 @@ def site(world: World) -> Site:
 def ask(site: Site) -> Ask:
     """Return what asks a route: ``ask("POST", "/api/threads", body)``; the answer as it is sent."""
     return partial(ask_route, site)
+
+
+@pytest.fixture
+def start_driver(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Start no driver: its `side_effect` says for each request what comes of it."""
+    start = mock.Mock()
+    monkeypatch.setattr(background, "start_driver", start)
+    return start
 
 
 @pytest.fixture(scope="module")

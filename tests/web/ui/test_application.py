@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -93,12 +94,18 @@ def test_a_bug_is_told_without_its_trace(
     assert "Traceback" not in str(document)
 
 
-def test_files_of_the_page_need_no_token(application: Application) -> None:
+def test_files_of_the_page_need_no_token(
+    application: Application, golden: Callable[[str, str], None]
+) -> None:
     app = application.build("right")
 
     status, headers, page = ask(app, "GET", "/", {"host": "localhost"})
 
-    assert (status, headers[b"content-type"]) == (200, b"text/html; charset=utf-8")
+    assert (status, headers.pop(b"content-length")) == (200, b"%d" % len(page))
+    golden(
+        "web/headers.txt",
+        "".join(f"{each.decode()}: {headers[each].decode()}\n" for each in headers),
+    )
     assert b"<!doctype html>" in page
     assert ask(app, "GET", "/picture.css", {"host": "localhost"})[0] == 200
     for path in ("/modules/..", "/modules/none.js", "/app.py", "/index.html"):

@@ -9,10 +9,9 @@ from commands.flows import CHECKS, finish, plays, split_checks
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
 from web.allowed import HOSTILE_SIGNS, Parsed
-from web.stories import BIDI, KEY, tell_hostile, tell_waiting, tell_work
+from web.stories import BIDI, KEY, tell_hostile, tell_work
 from web.ui.asking import Ask
 
-from uwf_git.commands import background
 from uwf_git.commands.background import Driver, DriverRequest
 from uwf_git.commands.control.answer import AnswerRefused
 from uwf_git.errors import Refused, UwfError
@@ -25,21 +24,14 @@ from uwf_git.web.ui.controls import CONTROLS
 from uwf_git.web.ui.site import Site, view_thread
 
 
-def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
+def test_list_is_searched(ask: Ask, world: World) -> None:
     failed = world.begun()
     world.fail(failed, fails("no such module"))
-    waiting = tell_waiting(world)
-    done = tell_work(world)
+    world.start()
 
-    listed = ask("GET", "/api/threads", show="all")
-
-    assert [row["thread"] for row in listed["rows"]] == [waiting, failed, done]
-    assert [row["group"] for row in listed["rows"]] == ["needs", "needs", "ended"]
-    assert listed["counts"] == {"needs": 2, "running": 0, "others": 0, "ended": 1}
-    assert listed["next"] is None
-    assert set(listed["workflows"]) >= {"demo"}
-    assert listed["rows"][0]["question"]
-    assert ask("GET", "/api/threads", search="NO module")["rows"][0]["thread"] == failed
+    empty = {"status": "", "workflow": "", "within": "", "after": ""}
+    [row] = ask("GET", "/api/threads", search="NO module", **empty)["rows"]
+    assert row["thread"] == failed
     with refuses("bad-body", match="one of active, ended, all"):
         ask("GET", "/api/threads", show="some")
     with refuses("bad-body", match="status: one of waiting, failed"):
@@ -51,21 +43,13 @@ def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> Non
 
     seen = ask("GET", f"/api/threads/{thread}")
 
-    assert seen["status"] == "completed"
-    assert seen["totals"]["steps"] == 6
-    assert seen["can"] == ["fork"]
-    assert not any("content" in entry for entry in seen["entries"])
-    assert seen["command"] == f"uwf --repo {world.store.path} thread show {thread}"
-    names: set[str] = set()
     for entry in seen["entries"]:
         found = ask("GET", f"/api/threads/{thread}/entries/{entry['commit']}")
         assert found["entry"] == entry
         assert all(world.store.path in each["command"] for each in found["commands"])
-        names |= {part["name"] for part in found["parts"]}
         for part in found["parts"]:
             assert Parsed(part["html"]).foreign == []
             assert "#c-" not in part["html"]
-    assert names >= {"meta", "content", "prompt", "log", "diff", "changes"}
     with refuses("no-such-entry"):
         ask("GET", f"/api/threads/{thread}/entries/{'0' * 40}")
     with pytest.raises(NoSuchThread):
@@ -149,6 +133,7 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
     checked = ask("POST", f"/api/threads/{thread}/question", {"meta": {"verdict": "ok"}})
     assert [each["pointer"] for each in checked["details"]] == ["/findings"]
     good = {"question": question, "meta": {"verdict": "ok", "findings": []}, "content": "Yes."}
+    good["note"] = "By hand."
     assert ask("POST", path, good)["driver"] is None
     with pytest.raises(HeadMoved):
         ask("POST", path, good)
@@ -255,14 +240,6 @@ def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> N
     assert ask("POST", f"/api/threads/{forked}/run", {})["driver"] is None
 
     assert ask("GET", f"/api/threads/{forked}")["status"] == "completed"
-
-
-@pytest.fixture
-def start_driver(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
-    """Start no driver: its `side_effect` says for each request what comes of it."""
-    start = mock.Mock()
-    monkeypatch.setattr(background, "start_driver", start)
-    return start
 
 
 def requests(start_driver: mock.Mock) -> list[DriverRequest]:
@@ -409,22 +386,3 @@ def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World, thread: Thr
     assert ask("GET", f"/api/threads/{thread}/log", after="3")["lines"] == []
     with refuses("bad-body"):
         ask("GET", f"/api/threads/{thread}/log", after="x")
-
-
-def test_prompt_of_the_turn_is_told(ask: Ask, world: World) -> None:
-    seen = ask("GET", f"/api/threads/{world.begun()}/prompt")
-
-    assert seen["role"] == "writer"
-    assert "# You are writer" in seen["html"]
-
-
-def test_children_are_told(ask: Ask, world: World) -> None:
-    parent = world.begun()
-    world.caller = world.caller._replace(environ={**world.caller.environ, "UWF_THREAD_ID": parent})
-    child = world.start()
-
-    seen = ask("GET", f"/api/threads/{parent}")["children"]
-
-    assert [(each["thread"], each["isBranch"]) for each in seen] == [(child, False)]
-    assert ask("GET", f"/api/threads/{child}")["parent"] == {"thread": parent, "isBranch": False}
-    assert ask("GET", "/api/about")["directory"] == str(world.place)

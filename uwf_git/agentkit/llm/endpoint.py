@@ -92,7 +92,7 @@ def join_url(url: str, path: str, *, version: str = "") -> str:
 
 def read_whole(text: str, name: str) -> int:
     """Read a whole number above 0; raise BadUsage if *text* is something else."""
-    if text.isascii() and text.isdecimal() and 0 < len(text) <= 9 and int(text) > 0:  # noqa: PLR2004 (digits of any number that is meant)
+    if text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) > 0:  # noqa: PLR2004 (digits of any number that is meant)
         return int(text)
     raise BadUsage(f"{name} is {text!r:.100}, not a whole number above 0", hint=f"{name}=4096")
 

@@ -478,7 +478,7 @@ def _resolve(turn: Turn, program: str, path: str) -> str:
     except ProgramMissing:
         # A worktree lacks what git ignores, and what lies above the repository.
         source = find_source(turn.store, turn.snapshot)
-        if source is None or source == turn.workdir or "/" not in program:
+        if source is None or "/" not in program:
             raise
         return resolve_program(program, path=path, workdir=source)
 

@@ -153,7 +153,7 @@ def read_begun_turn(run: RunDir) -> BegunTurn | None:
         payload = json.loads(document)
     except ValueError:
         return None
-    if not role or not is_node_hash(name) or not isinstance(payload, dict):
+    if not is_node_hash(name) or not isinstance(payload, dict):
         return None
     return BegunTurn(role, NodeHash(name), payload, place.strip() or None)
 

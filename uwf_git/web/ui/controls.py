@@ -9,6 +9,7 @@ Nothing here trusts a command: a driver that would run an untrusted command is r
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from uwf_git.commands.control.answer import (
@@ -23,6 +24,7 @@ from uwf_git.commands.draft import (
     DraftRequest,
     NoDraftThread,
     describe_problem,
+    is_put,
     read_draft,
     start_draft,
 )
@@ -56,7 +58,6 @@ from uwf_git.store.threads.heads import HeadMoved, get_head
 from uwf_git.store.threads.history import read_root, read_snapshot
 from uwf_git.store.threads.local_files import find_driver, find_workdir
 from uwf_git.store.threads.naming import resolve_thread
-from uwf_git.store.workflows import SourceFiles, find_version, list_names, read_sources
 from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
 from uwf_git.web.ui.site import Site, draw, may_go_on
 
@@ -446,7 +447,7 @@ def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
         "why": draft.why,
         "questions": list(draft.questions),
         "problems": [*map(describe_problem, judgement.problems)],
-        "roles": list(judgement.roles),
+        "roles": [*dict.fromkeys(judgement.roles)],
         "digest": _digest(draft),
         "canPut": _can_put(draft),
         "isPut": _is_put(store, draft),
@@ -491,14 +492,7 @@ def _digest(draft: Draft) -> str:
 
 
 def _is_put(store: Store, draft: Draft) -> bool:
-    name = draft.judgement.name
-    if not name or name not in list_names(store):
-        return False
-    try:
-        version = find_version(store, name)
-        if version is None or version.is_removed:
-            return False
-        files = SourceFiles(draft.judgement.source.encode(), {})
-        return read_sources(store.objects, version.commit) == files
-    except StoreDamaged:
-        return False
+    name, source = draft.judgement.name, draft.judgement.source
+    with suppress(StoreDamaged):
+        return bool(name) and is_put(store, name, source)
+    return False

@@ -1,18 +1,45 @@
-"""The events of threads, kept while their tips stay."""
+"""The views of threads, and their events, kept while their tips stay."""
 
+import json
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from commands.world import World
 from refusing import refuses
+from web.stories import tell_many
+from web.ui.asking import Ask
 
 from uwf_git.commands.inspect.story import StoryReader, make_mask
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.local_files import lock_thread
 from uwf_git.web.ui import site as stories_module
 from uwf_git.web.ui.site import Stories
+
+
+def test_answers_are_as_written_down(
+    ask: Ask, world: World, golden: Callable[[str, str], None]
+) -> None:
+    threads = tell_many(world)
+    told = {"/api/threads": ask("GET", "/api/threads", show="all")}
+    told["/api/about"] = {**ask("GET", "/api/about"), "version": "…"}
+    paths = ["/api/agents", "/api/workflows/work"]
+    paths += [f"/api/threads/{threads['waiting']}/{each}" for each in ("prompt", "question")]
+    for thread in threads.values():
+        path = f"/api/threads/{thread}"
+        told[path] = ask("GET", path)
+        found = [each["commit"] for each in told[path]["entries"] if "commit" in each]
+        paths += [f"{path}/entries/{commit}" for commit in found]
+    told |= {path: ask("GET", path) for path in paths}
+    with lock_thread(world.store, threads["branch"], since_ms=1) as lock:
+        lock.say("reviewer", "agent")
+        told["at work"] = ask("GET", f"/api/threads/{threads['branch']}")
+    text = json.dumps(told, indent=1, ensure_ascii=False).replace(str(world.place.parent), "…")
+    golden("web/answers.json", re.sub(r"(.{2,20}\\n)\1+", r"\1", text))
 
 
 def test_tabs_that_ask_at_once_share_one_reading(
