@@ -42,8 +42,7 @@ def measure_cold(bench: Bench) -> list[Table]:
         **_uwf_cases(world),
     }
     series = take_turns(cases, rounds=scale.rounds, warm_up=scale.warm_up)
-    rows = [_row(name, series) for name in cases]
-    return [Table(f"cold processes, {scale.rounds} rounds", rows)]
+    return [Table(f"cold processes, {scale.rounds} rounds", [_row(name, series) for name in cases])]
 
 
 def step_process(world: World, thread: Thread, environ: Mapping[str, str] | None = None) -> Case:

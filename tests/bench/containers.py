@@ -61,7 +61,8 @@ def _at_depths(bench: Bench) -> list[Table]:
     tables.append(_compare(f"a split into {_FEW}", threads, step_case, rounds))
     for thread in threads.values():
         thread.step()
-        _end_branches(thread)
+        for branch in list(list_leaves(thread.store, thread.snapshot())):
+            _run(thread._replace(id=branch))
     tables.append(_compare(f"a join of {_FEW}", threads, _join_case, rounds))
     return tables
 
@@ -76,11 +77,6 @@ def _compare(
 def _join_case(thread: Thread) -> Case:
     join = partial(join_branches, thread.store, thread.caller, thread.id)
     return thread.in_place(lambda: time_call(join))
-
-
-def _end_branches(thread: Thread) -> None:
-    for branch in list(list_leaves(thread.store, thread.snapshot())):
-        _run(thread._replace(id=branch))
 
 
 def _agents(bench: Bench) -> Table:
@@ -150,10 +146,9 @@ def _checks(bench: Bench) -> Table:
         name: partial(time_call, partial(verify, store, [])) for name, store in names.items()
     }
     series = take_turns(cases, rounds=bench.scale.read_rounds, warm_up=1)
-    compared = compare_with_first(series, "over_threads", {branches: _MOST_OVER_THREADS})
     rows = [
         row._replace(figures={**row.figures, "ms_a_thread": series[row.name].median_ms / count})
-        for row in compared
+        for row in compare_with_first(series, "over_threads", {branches: _MOST_OVER_THREADS})
     ]
     return Table("`uwf verify`, in one process", rows)
 

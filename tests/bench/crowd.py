@@ -108,10 +108,9 @@ def _verbs(world: World, empty: Thread, crowded: Thread, crowd: Crowd) -> dict[s
             _process(world, empty, *words, *here), _process(world, crowded, *words, *there), most
         )
 
-    shown = (empty.id, crowded.id)
     return {
         "uwf thread step": _Verb(step_process(world, empty), step_process(world, crowded), 1.2),
-        "uwf thread show": both("uwf", "thread", "show", most=1.2, ends=shown),
+        "uwf thread show": both("uwf", "thread", "show", most=1.2, ends=(empty.id, crowded.id)),
         "uwf thread list --all": both("uwf", "thread", "list", "--all", most=3),
         "json-cas get": both("json-cas", "get", most=1.5, ends=(record.node, crowd.oldest)),
         "uwf workflow show HASH": both(

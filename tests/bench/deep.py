@@ -118,8 +118,7 @@ class Bench:
             _copy_store(thread.store.path, path)
             command = [git, "gc", "--quiet", "--prune=now"]
             subprocess.run(command, cwd=path, env=dict(self.world.environ), check=True)
-            store = reopen_store(self.world, path, fsync=False)
-            packed = thread._replace(store=store)
+            packed = thread._replace(store=reopen_store(self.world, path, fsync=False))
             with packed.kept_in_place():
                 # Trust belongs to the path of a store.
                 packed.step(trust=True)
@@ -128,15 +127,12 @@ class Bench:
 
     def durable(self, thread: Thread) -> Thread:
         """Return the same thread in the same store, from now on with fsync (the default)."""
-        store = reopen_store(self.world, thread.store.path, fsync=True)
-        return thread._replace(store=store)
+        return thread._replace(store=reopen_store(self.world, thread.store.path, fsync=True))
 
 
 def _copy_store(path: str, to: str) -> None:
-    objects = os.path.join(path, "objects")
-    shutil.copytree(objects, os.path.join(to, "objects"), copy_function=_link)
-    others = shutil.ignore_patterns("objects")
-    shutil.copytree(path, to, dirs_exist_ok=True, ignore=others)
+    shutil.copytree(os.path.join(path, "objects"), os.path.join(to, "objects"), copy_function=_link)
+    shutil.copytree(path, to, dirs_exist_ok=True, ignore=shutil.ignore_patterns("objects"))
 
 
 def _link(path: str, to: str) -> None:

@@ -194,8 +194,7 @@ def _push_case(world: World, thread: Thread) -> Case:
             thread.step()
             after = get_head(store, thread.id).commit
             sample = time_call(push)
-        place = f"threads/{thread.id}"
-        track(store, choose_remote(store.config, "hub"), {place: (after, before)})
+        track(store, choose_remote(store.config, "hub"), {f"threads/{thread.id}": (after, before)})
         return sample
 
     push()
@@ -209,6 +208,5 @@ def _cases(threads: Mapping[str, Thread]) -> dict[str, Case]:
 def compare_depths(title: str, cases: Mapping[str, Case], *, rounds: int) -> Table:
     """Let *cases* take turns; each but the first is held to the first."""
     series = take_turns(cases, rounds=rounds, warm_up=2)
-    limits = dict.fromkeys([*series][1:], _LIMIT.most)
-    rows = compare_with_first(series, _LIMIT.figure, limits)
+    rows = compare_with_first(series, _LIMIT.figure, dict.fromkeys([*series][1:], _LIMIT.most))
     return Table(f"{title}, {rounds} rounds", rows)

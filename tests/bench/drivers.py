@@ -38,8 +38,7 @@ def measure_drivers(bench: Bench) -> list[Table]:
     first = begin_endless(world, store)
     workflow = first.snapshot().record.workflow
     threads = [first, *(begin_thread(world, store, workflow) for _ in range(size - 1))]
-    script = _AGENT.format(ran=world.path("ran"), go=world.path("go"))
-    agent = world.write("waiting-agent", script)
+    agent = world.write("waiting-agent", _AGENT.format(ran=world.path("ran"), go=world.path("go")))
     bench.tell(f"{size} drivers")
     began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:

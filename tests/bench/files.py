@@ -36,8 +36,7 @@ def measure_files(bench: Bench) -> list[Table]:
     for kind in _KINDS:
         for recorded in (True, False):
             environ = None if recorded else bench.world.configured("recordFiles=false")
-            place = project if recorded else other
-            thread = _begin(bench.world, place, kind, is_recorded=recorded)
+            thread = _begin(bench.world, project if recorded else other, kind, is_recorded=recorded)
             cases[kind, recorded] = step_process(bench.world, thread, environ)
     before = _count_kib(project)
     series = take_turns({f"{each}": case for each, case in cases.items()}, rounds=rounds, warm_up=1)
@@ -65,10 +64,8 @@ def _make_project(world: World) -> str:
 
 def _begin(world: World, project: str, kind: str, *, is_recorded: bool) -> Thread:
     name = f"files-{_KINDS.index(kind)}-{is_recorded}"
-    edit = _EDIT if kind == _KINDS[1] else ":"
-    agent = world.write(name, _AGENT.format(edit=edit))
-    store = make_store(world, name, fsync=False)
-    return begin_endless(world, store, agent=agent, cwd=project)
+    agent = world.write(name, _AGENT.format(edit=_EDIT if kind == _KINDS[1] else ":"))
+    return begin_endless(world, make_store(world, name, fsync=False), agent=agent, cwd=project)
 
 
 def _row(kind: str, series: Mapping[str, Series]) -> Row:

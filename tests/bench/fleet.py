@@ -30,9 +30,8 @@ def measure_fleet(bench: Bench) -> list[Table]:
         plain._replace(name=f"{plain.name}, plain hub"),
     ]
     rows[1] = rows[1]._replace(limits=(Limit("over_plain", 1.5),))
-    title = f"a driver with {_WORKERS} processes, {threads} threads of {_STEPS} steps"
     return [
-        Table(title, rows),
+        Table(f"a driver with {_WORKERS} processes, {threads} threads of {_STEPS} steps", rows),
         Table("a killed machine", [_take_over(field, a, ttl_s=bench.scale.ttl_s)]),
     ]
 

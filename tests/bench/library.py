@@ -44,8 +44,7 @@ def _starts(bench: Bench) -> Table:
         return time_call(begin)
 
     cases: dict[str, Case] = {"a start": start, "a step": lambda: time_call(task.step)}
-    series = take_turns(cases, rounds=_STARTS, warm_up=2)
-    first, then = series.values()
+    first, then = take_turns(cases, rounds=_STARTS, warm_up=2).values()
     figures = {**first.figures(), "over_a_step": ratio(first, then)}
     rows = [
         Row("a step", then.figures(), failure=then.failure),
@@ -66,8 +65,7 @@ def _reading(bench: Bench, depth: int) -> Table:
         "sums the length of all contents": function_case(bench.world, thread, take_step, _sum),
     }
     rounds = bench.scale.depth_rounds
-    series = take_turns(cases, rounds=rounds, warm_up=1)
-    newest, all_of_them = series.values()
+    newest, all_of_them = take_turns(cases, rounds=rounds, warm_up=1).values()
     extra = None
     if newest.failure is None and all_of_them.failure is None:
         extra = (all_of_them.median_ms - newest.median_ms) / depth

@@ -17,7 +17,7 @@ from uwf_git.commands.inspect.overview import ThreadWatch
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.workflow.build import picture_source
 from uwf_git.engine.picture.draw import FORMS, draw
-from uwf_git.store.store import open_store
+from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head, list_threads
 from uwf_git.web.report import render_report
 
@@ -50,23 +50,19 @@ def _lists(bench: Bench, *, rounds: int) -> Table:
     watch = ThreadWatch(store, (), {}, now_ms=_NOW_MS)
     rows = watch.look()
 
-    def look_first() -> None:
-        opened = open_store(store.path, environ=environ)
-        ThreadWatch(opened, (), {}, now_ms=_NOW_MS).look()
-
-    def list_all() -> None:
-        list_thread_rows(open_store(store.path, environ=environ), ListRequest())
+    def opened() -> Store:
+        return open_store(store.path, environ=environ)
 
     def summarize() -> None:
-        opened = open_store(store.path, environ=environ)
+        store = opened()
         for row in rows[:_SHOWN]:
-            summarize_thread(opened, row)
+            summarize_thread(store, row)
 
     actions: dict[str, Callable[[], object]] = {
         "naive: commits, trees and now.json": lambda: read_states(store.path, tips),
-        "thread list": list_all,
+        "thread list": lambda: list_thread_rows(opened(), ListRequest()),
         f"what a person sees besides, of {_SHOWN}": summarize,
-        "watch: the first look": look_first,
+        "watch: the first look": lambda: ThreadWatch(opened(), (), {}, now_ms=_NOW_MS).look(),
         "watch: a look where nothing has happened": watch.look,
     }
     limits = {"thread list": 1, "watch: a look where nothing has happened": 0.02}

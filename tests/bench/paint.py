@@ -56,8 +56,7 @@ def measure_paint(bench: Bench) -> list[Table]:
         bench.tell(f"the page with {size:,} threads in Chromium")
         servers = [stack.enter_context(serve(bench.world, each.path)) for each in (empty, crowd)]
         if None in servers:
-            missing_ui = "skipped: uwf[ui] is not installed"
-            return [Table(title, [Row("paint", {}, failure=missing_ui)])]
+            return [Table(title, [Row("paint", {}, failure="skipped: uwf[ui] is not installed")])]
         pages = [_Page(browser, each, []) for each in servers if each is not None]
         return [Table(title, _measure(*pages, size=size, rounds=bench.scale.depth_rounds))]
 

@@ -58,8 +58,7 @@ def render_json(
 ) -> str:
     """Write everything as one JSON document."""
     parts = {name: [table.as_document() for table in part] for name, part in tables.items()}
-    document = {"ran_on": ran_on, "is_quick": is_quick, "parts": parts}
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps({"ran_on": ran_on, "is_quick": is_quick, "parts": parts}, indent=2) + "\n"
 
 
 def render_facts(facts: Mapping[str, Any]) -> str:

@@ -53,8 +53,7 @@ def _packed(bench: Bench, depth: int) -> Row:
     thread = bench.packed_thread_at(depth)
     if thread is None:
         return Row(name, {}, failure="there is no git")
-    found = _files(os.path.join(thread.store.path, "objects"))
-    return Row(name, _bytes_a_step(found, depth))
+    return Row(name, _bytes_a_step(_files(os.path.join(thread.store.path, "objects")), depth))
 
 
 def _bytes_a_step(found: list[os.stat_result], depth: int) -> dict[str, float]:
@@ -87,16 +86,12 @@ def _collected(bench: Bench, depth: int) -> Row:
         "log_s": ["log", "--all", "--format=%H %s"],
         "clone_s": ["clone", "--quiet", "--mirror", f"file://{path}", clone],
     }
+    environ = dict(bench.world.environ)
     for figure, words in commands.items():
         began = time.perf_counter()
-        _run_git(bench, path, git, words)
+        subprocess.run([git, *words], cwd=path, env=environ, check=True, capture_output=True)
         figures[figure] = time.perf_counter() - began
     return Row(name, figures, [Limit("bytes", _MOST_COLLECTED_BYTES)])
-
-
-def _run_git(bench: Bench, path: str, git: str, words: list[str]) -> None:
-    environ = dict(bench.world.environ)
-    subprocess.run([git, *words], cwd=path, env=environ, check=True, capture_output=True)
 
 
 def _wordy_store(bench: Bench, depth: int) -> str:

@@ -120,8 +120,7 @@ class Thread(NamedTuple):
         finally:
             after = get_head(self.store, self.id)
             if after != before:
-                ref = ACTIVE + self.id
-                self.store.refs.advance(ref, seen=after.commit, to=before.commit)
+                self.store.refs.advance(ACTIVE + self.id, seen=after.commit, to=before.commit)
 
 
 @contextmanager

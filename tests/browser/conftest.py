@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from browser.chromium import HINT, NoBrowser, open_chromium
-from browser.ui import Server, Tab, serve
+from browser.ui import Server, Tab, listen, serve
 from commands.conftest import world
 from commands.world import World
 
@@ -70,6 +70,6 @@ def tab(browser: Any, server: Server) -> Iterator[Tab]:
     context = browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(20_000)
     opened = Tab(context.new_page(), server)
-    opened.listen()
+    listen(opened.page, opened.heard, server.origin)
     yield opened
     context.close()

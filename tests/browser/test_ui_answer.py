@@ -47,23 +47,19 @@ def test_form_has_a_field_of_each_kind(world: World, thread: ThreadId, tab: Tab)
     tab.find("link", "Answer").first.click()
     expect(tab.find("heading", "Answer as judge")).to_be_visible()
     choose(tab, "good", "No")
-    tab.page.get_by_label("why").fill("Too long.\nMuch too long.")
+    tab.fill(why="Too long.\nMuch too long.", weight="2.5", pages="12")
     choose(tab, "grade", "three")
-    tab.page.get_by_label("weight").fill("2.5")
-    tab.page.get_by_label("pages").fill("12")
     tab.find("button", "Add topics").click()
     tab.page.get_by_label("topics 1", exact=True).fill("style")
     tab.find("button", "Add topics").click()
     tab.page.get_by_label("topics 2", exact=True).fill("dropped")
     tab.find("button", "Remove topics 2").click()
     tab.find("button", "Add findings").click()
-    tab.page.get_by_label("file").fill("a.txt")
-    tab.page.get_by_label("line").fill("3")
+    tab.fill(file="a.txt", line="3")
     choose(tab, "then", "Send it")
     tab.page.get_by_label("to", exact=True).fill("Ada")
     tab.page.get_by_label("extra").fill('{"any": [1, null]}')
-    tab.page.get_by_label("Text").fill("What **I** think.")
-    tab.page.get_by_label("Note").fill("Read it twice.\n\nOn paper.")
+    tab.fill(Text="What **I** think.", Note="Read it twice.\n\nOn paper.")
     record(tab)
 
     expect(tab.page.locator(".of-step h2")).to_have_text("2. judge")
@@ -79,11 +75,9 @@ def test_form_has_a_field_of_each_kind(world: World, thread: ThreadId, tab: Tab)
 
 def test_problems_stand_at_their_fields(world: World, thread: ThreadId, tab: Tab) -> None:
     tab.open(f"/t/{thread}/answer")
-    tab.page.get_by_label("pages").fill("many")
-    tab.page.get_by_label("weight").fill("-1")
+    tab.fill(pages="many", weight="-1")
     record(tab)
-    pages = tab.page.get_by_label("pages")
-    expect(pages).to_have_attribute("aria-invalid", "true")
+    expect(tab.page.get_by_label("pages")).to_have_attribute("aria-invalid", "true")
     expect(tab.page.locator("#problems li")).to_have_text(
         [
             "good: choose yes or no",
@@ -94,9 +88,7 @@ def test_problems_stand_at_their_fields(world: World, thread: ThreadId, tab: Tab
         ]
     )
     fill_needed(tab)
-    pages.fill("3")
-    tab.page.get_by_label("weight").fill("1")
-    tab.page.get_by_label("why").fill("no")
+    tab.fill(pages="3", weight="1", why="no")
     record(tab)
 
     expect(tab.page.get_by_label("why")).to_be_focused()
@@ -128,8 +120,7 @@ def test_question_is_shown_with_task_state_and_newest_steps(
 
 def test_title_is_the_label_of_a_field(world: World, tab: Tab) -> None:
     titled = "why: {type: string, title: Your reason, minLength: 3}"
-    source = ASKED.replace("why: {type: string, minLength: 3}", titled)
-    thread = ask(world, source=source)
+    thread = ask(world, source=ASKED.replace("why: {type: string, minLength: 3}", titled))
     tab.open(f"/t/{thread}/answer")
     expect(tab.page.get_by_label("Your reason")).to_be_visible()
     record(tab)

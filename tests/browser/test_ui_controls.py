@@ -202,8 +202,7 @@ def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
         thread = world.start(prompt=f"Task {number}")
         usage = {"costUsd": dollars}
         world.step(thread, lambda _turn: replied({"text": "a"}, usage=usage))  # noqa: B023 - called at once
-    killed = world.start(prompt="Dropped")
-    world.kill(killed)
+    world.kill(world.start(prompt="Dropped"))
     tab.open()
     titles = tab.page.locator("a.row .task")
     expect(titles).to_have_text(["Task 2", "Task 1", "Task 0"])
@@ -232,21 +231,18 @@ def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> No
     failed = [world.start(agent, prompt=f"Task {number}") for number in range(3)]
     for thread in failed:
         world.fail(thread)
-    untouched = world.start("gone", prompt="Other")
-    world.fail(untouched)
+    world.fail(world.start("gone", prompt="Other"))
     tab.open()
     expect(tab.find("button", "Retry 4 failed…")).to_be_visible()
     tab.page.get_by_label("Search threads").fill("Task")
-    tab.find("button", "Retry 3 failed…").click()
-    tab.find("button", "Retry").click()
+    tab.click("Retry 3 failed…", "Retry")
     expect(tab.page.locator("#told")).to_contain_text("3 threads may try again")
     expect(tab.text("No thread fits.")).to_be_visible()
     assert {world.snapshot(thread).record.status for thread in failed} == {"completed"}
     # One that cannot go on is told by its name.
     untrust_agents(world.store, command="gone")
     tab.page.get_by_label("Search threads").fill("Other")
-    tab.find("button", "Retry 1 failed…").click()
-    tab.find("button", "Retry").click()
+    tab.click("Retry 1 failed…", "Retry")
     expect(tab.find("alert")).to_contain_text("Other: ")
 
 

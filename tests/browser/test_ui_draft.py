@@ -30,9 +30,7 @@ def test_draft_is_put_after_a_yes(world: World, tab: Tab, axe: str) -> None:
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
         assert find_faults(tab, axe) == []
-    tab.find("button", "Register it…").click()
-    tab.find("button", "Cancel").click()
-    tab.find("button", "Register it…").click()
+    tab.click("Register it…", "Cancel", "Register it…")
     assert find_faults(tab, axe) == []
     tab.find("button", "Register it").click()
     tab.find("link", "Start a thread of it").click()

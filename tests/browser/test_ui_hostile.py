@@ -32,8 +32,7 @@ def list_commits(world: World, thread: ThreadId) -> list[str]:
     head = world.store.refs.find(f"refs/threads/{thread}")
     assert head is not None
     reader = StoryReader(world.store, Telling(make_mask({})))
-    entries = reader.read(thread, head, through_forks=True)
-    return [entry["commit"] for entry in entries]
+    return [entry["commit"] for entry in reader.read(thread, head, through_forks=True)]
 
 
 def show_all(tab: Tab, thread: ThreadId, commits: list[str]) -> None:

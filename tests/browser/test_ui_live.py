@@ -90,11 +90,9 @@ def test_running_agent_is_paused_and_killed(world: World, tab: Tab) -> None:
     tab.find("button", "Resume").click()
     expect(tab.find("heading", re.compile("checker at work"))).to_be_visible()
     agent.say("checking")
-    tab.find("button", "Kill…").click()
-    tab.find("button", "Cancel").click()
+    tab.click("Kill…", "Cancel")
     expect(tab.find("button", "Kill…")).to_be_focused()
-    tab.find("button", "Kill…").click()
-    tab.find("button", "Kill it").click()
+    tab.click("Kill…", "Kill it")
     expect(tab.page.locator(".head .badge")).to_have_text("✗killed")
     assert world.snapshot(thread).record.status == "killed"
     agent.close()

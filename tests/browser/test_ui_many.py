@@ -67,8 +67,7 @@ def test_long_thread_shows_its_newest_events(world: World, tab: Tab) -> None:
     events = tab.page.locator(".timeline a.event")
     expect(events).to_have_count(200)
     expect(tab.page.locator(".timeline a[aria-current]")).to_contain_text("230")
-    row = tab.page.locator(".timeline a[aria-current]")
-    expect(row).to_be_in_viewport()
+    expect(tab.page.locator(".timeline a[aria-current]")).to_be_in_viewport()
     # Narrow, the page itself would scroll: it stays at its head.
     tab.page.set_viewport_size({"width": 400, "height": 800})
     tab.page.reload()
@@ -210,14 +209,12 @@ def test_narrow_page_has_the_chosen_step_below_the_timeline_whose_numbers_stay_i
     tops = [each.bounding_box()["y"] for each in parts]
     assert tops == sorted(tops)
     rows = tab.page.locator(".timeline a.event", has_text=re.compile("^(9|102)[wc]"))
-    heights = {row.bounding_box()["height"] for row in rows.all()}
-    assert (rows.count(), len(heights)) == (2, 1)
+    assert (rows.count(), len({row.bounding_box()["height"] for row in rows.all()})) == (2, 1)
 
 
 def test_a_wide_split_is_one_box_and_whole_at_full_size(world: World, tab: Tab) -> None:
     nodes = "\n".join(f"    - {{type: agent, agentId: left, id: left-{n}}}" for n in range(13))
-    source = f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n"
-    thread = world.begun(source)
+    thread = world.begun(f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n")
     world.step(thread, says({}))
     tab.open(f"/t/{thread}")
     picture = tab.page.locator(".picture svg")

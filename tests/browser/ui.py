@@ -121,22 +121,6 @@ class Tab:
     heard: list[str] = field(default_factory=list)
     """Dialogs, errors, words on the console, requests to others."""
 
-    def listen(self) -> None:
-        """Collect what the page says from now on."""
-        # Not the methods themselves: Playwright would set an attribute, and there are slots.
-        self.page.on("console", lambda each: self.heard.append(f"console {each.text}"))
-        self.page.on("pageerror", lambda each: self.heard.append(f"error {each}"))
-        self.page.on("request", lambda each: self._hear_request(each))  # noqa: PLW0108 (see above)
-        self.page.on("dialog", lambda each: self._hear_dialog(each))  # noqa: PLW0108 (see above)
-
-    def _hear_request(self, request: Any) -> None:
-        if not request.url.startswith(self.server.origin):
-            self.heard.append(f"request {request.url}")
-
-    def _hear_dialog(self, dialog: Any) -> None:
-        self.heard.append(f"dialog {dialog.message}")
-        dialog.dismiss()
-
     def open(self, where: str = "/") -> None:
         """Show an address within the page, with the token, as the first one or the next."""
         if self.page.url.startswith(self.server.origin):
@@ -157,6 +141,16 @@ class Tab:
         """Return the elements that have *text*."""
         return self.page.get_by_text(text)
 
+    def click(self, *names: str) -> None:
+        """Click buttons, one after the other."""
+        for name in names:
+            self.find("button", name).click()
+
+    def fill(self, **values: str) -> None:
+        """Fill fields in, by what their labels say."""
+        for label, value in values.items():
+            self.page.get_by_label(label).fill(value)
+
     def focused(self) -> str:
         """Return the tag and the name of what has the focus."""
         told: str = self.page.evaluate(
@@ -164,6 +158,23 @@ class Tab:
             "(document.activeElement)"
         )
         return told
+
+
+def listen(page: Any, heard: list[str], *own: str) -> None:
+    """Collect what *page* says and shows, and its requests but for those of its *own*."""
+
+    def hear_request(request: Any) -> None:
+        if not request.url.startswith(own):
+            heard.append(f"request {request.url}")
+
+    def hear_dialog(dialog: Any) -> None:
+        heard.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    page.on("console", lambda each: heard.append(f"console {each.text}"))
+    page.on("pageerror", lambda each: heard.append(f"error {each}"))
+    page.on("request", hear_request)
+    page.on("dialog", hear_dialog)
 
 
 class Listener:

@@ -75,8 +75,7 @@ def _ended_at(f: Forger, number: int) -> Changes:
         f.holds(commit, f.files(at))
 
     kept = {name: f.trailer(at, name) for name in ("Node", "Depth")}
-    change = also(follows(lambda _p: [at]), claims(**kept), holds)
-    return {f.ends[0]: change}
+    return {f.ends[0]: also(follows(lambda _p: [at]), claims(**kept), holds)}
 
 
 def _swapped(f: Forger) -> Changes:

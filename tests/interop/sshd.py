@@ -41,8 +41,7 @@ def serve(place: Path, environ: dict[str, str]) -> str:
     (place / "config").write_text(CONFIG.format(place=place))
     # As the user's own settings would come from the home that the system knows.
     sealed = [f"{name}={environ[name]}" for name in ("HOME", "PATH", "GIT_CONFIG_NOSYSTEM")]
-    forced = f'exec env {shlex.join(sealed)} sh -c "$SSH_ORIGINAL_COMMAND"'
-    write_program(place / "forced", forced)
+    write_program(place / "forced", f'exec env {shlex.join(sealed)} sh -c "$SSH_ORIGINAL_COMMAND"')
     sshd = f"{SSHD} -i -e -f {place}/config"
     if os.getuid() == 0:
         users = Path("/etc/passwd").read_text()

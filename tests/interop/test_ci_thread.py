@@ -271,8 +271,7 @@ def test_a_paused_branch_beside_one_that_asks_fails_the_job(ci: Ci) -> None:
 @pytest.mark.parametrize("verb", ["pause", "kill"])
 def test_a_thread_that_may_not_go_on_fails_the_job(ci: Ci, verb: str) -> None:
     assert ci.run("a")[0] == 0
-    thread = ci.left("a")["thread"].strip()
-    ci.uwf(str(ci.hub), "thread", verb, thread)
+    ci.uwf(str(ci.hub), "thread", verb, ci.left("a")["thread"].strip())
 
     assert ci.run("b")[0] == 1
     assert ci.left("b")["question"] == ""
@@ -302,11 +301,9 @@ def test_what_cannot_be_is_told_and_nothing_is_paid(ci: Ci) -> None:
     answer = {"UWF_CI_ANSWER": '{"ok": true}'}
     assert "no thread that waits has the name pr-17" in ci.run("a", **answer)[1]
     assert "cannot be the name" in ci.run("a", UWF_CI_NAME="../x")[1]
-    away = str(ci.place / "away.git")
-    assert "the hub cannot be asked" in ci.run("a", UWF_CI_HUB=away)[1]
+    assert "the hub cannot be asked" in ci.run("a", UWF_CI_HUB=str(ci.place / "away.git"))[1]
     (ci.place / "odd").write_text("--all\n")
-    blob = ci.git("hash-object", "-w", str(ci.place / "odd")).strip()
-    ci.git("update-ref", NAME, blob)
+    ci.git("update-ref", NAME, ci.git("hash-object", "-w", str(ci.place / "odd")).strip())
     assert "does not lead to a thread" in ci.run("a")[1]
     assert ci.refs() == [NAME]
     assert ci.paid == []

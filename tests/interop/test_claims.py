@@ -73,9 +73,7 @@ def test_a_claim_with_a_thread_is_judged_by_uwf(hub: Hub, world: World, started:
 @pytest.mark.parametrize("size", [MOST + 1, 100_000_000])
 def test_a_large_blob_is_no_claim(hub: Hub, world: World, size: int) -> None:
     # git would send the content of a text again and again.
-    pushed = refused(world, f"{blob(world, 'x' * size)}:{CLAIM}")
-
-    assert len(pushed.errors) == 1
+    assert len(refused(world, f"{blob(world, 'x' * size)}:{CLAIM}").errors) == 1
     assert hub.refs() == {}
 
 
@@ -88,9 +86,7 @@ def test_only_a_blob_is_a_claim(hub: Hub, world: World, kind: str) -> None:
     git(*who, "tag", "-am", "x", "v1", made["commit"], cwd=place)
     made["tag"] = git("rev-parse", "v1", cwd=place).strip()
 
-    pushed = refused(world, f"{made[kind]}:{CLAIM}")
-
-    assert "is not a blob" in pushed.errors[0]
+    assert "is not a blob" in refused(world, f"{made[kind]}:{CLAIM}").errors[0]
     assert hub.refs() == {}
 
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,14 +71,9 @@ def at_once(path: str) -> Store:
     return open_store(path, environ=os.environ)
 
 
-def held_back(path: str) -> Store:
+def held_back(path: str, *, is_kept: bool = True) -> Store:
     store = at_once(path)
-    return store._replace(own_transitions=HeldBack(store.objects, is_kept=True))
-
-
-def held_back_without_keep(path: str) -> Store:
-    store = at_once(path)
-    return store._replace(own_transitions=HeldBack(store.objects, is_kept=False))
+    return store._replace(own_transitions=HeldBack(store.objects, is_kept=is_kept))
 
 
 def drive_threads(
@@ -242,7 +238,8 @@ def test_nothing_is_lost_while_refs_are_held_back(
 def test_steps_are_lost_where_packs_are_not_kept(path: str) -> None:
     """Without this, the test above would show nothing."""
     until = time.monotonic() + 30
-    workers = [Worker(path, number, until, held_back_without_keep) for number in range(2)]
+    opened = partial(held_back, is_kept=False)
+    workers = [Worker(path, number, until, opened) for number in range(2)]
     try:
         while time.monotonic() < until:
             # Once something is lost, it fails as well.

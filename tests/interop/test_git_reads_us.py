@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interop.commits import REF, chain_commits
 from interop.conftest import ACTIVE, ENDED
 from interop.hostile import FORGERIES, Words, forged, fuzzed
-from store.small_packs import loosen
+from store.small_packs import damage, loosen
 from store.story import COMMITTER, THREAD, Story, signed
 
 from uwf_git.commands.verify.verify import verify
@@ -41,8 +41,7 @@ ENDED_REF, ACTIVE_REF = f"refs/archive/{ENDED}", f"refs/threads/{ACTIVE}"
 
 def test_git_gives_back_the_source_byte_for_byte(store: Store, git: Git) -> None:
     for version, text in (("demo~", "name: demo\r\n"), ("demo", "name: demo # é")):
-        shown = git("show", f"refs/workflows/{version}:workflow.yaml", cwd=Path(store.path))
-        assert shown == text
+        assert git("show", f"refs/workflows/{version}:workflow.yaml", cwd=Path(store.path)) == text
 
 
 def test_git_says_what_a_step_added(store: Store, git: Git) -> None:
@@ -67,8 +66,7 @@ def test_a_bundle_carries_a_thread(store: Store, git: Git, tmp_path: Path) -> No
     git("bundle", "create", "--quiet", tmp_path / "thread.bundle", ENDED_REF, cwd=Path(store.path))
     git("init", "--quiet", "--bare", "other.git", cwd=tmp_path)
     git("fetch", "--quiet", "../thread.bundle", "refs/*:refs/*", cwd=tmp_path / "other.git")
-    other = open_store(str(tmp_path / "other.git"))
-    assert get_head(other, ENDED) == get_head(store, ENDED)
+    assert get_head(open_store(str(tmp_path / "other.git")), ENDED) == get_head(store, ENDED)
 
 
 def test_a_thread_that_git_moved_is_where_git_put_it(store: Store, git: Git) -> None:
@@ -104,8 +102,7 @@ def test_hint_for_a_broken_file_gives_the_object_back(
     blob = git("rev-parse", f"refs/threads/{THREAD}:head.json", cwd=store.path).strip()
     name = f"objects/{blob[:2]}/{blob[2:]}"
     path = Path(store.path, name)
-    path.chmod(0o644)
-    path.write_bytes(path.read_bytes()[:20])
+    damage(path, path.read_bytes()[:20])
 
     def hints() -> set[str]:
         return {each.hint for each in verify(open_store(store.path), []).troubles}

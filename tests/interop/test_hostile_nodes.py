@@ -215,9 +215,7 @@ def test_a_fetch_of_refs_that_are_all_wrong_ends(
 
     monkeypatch.setattr("uwf_git.commands.remote.reconcile.run_limited", run_and_count)
 
-    fetched = site.fetch()
-
-    assert len(fetched.of("refused")) == _MANY
+    assert len(site.fetch().of("refused")) == _MANY
     assert len(started) < MOST_FAILED + 10
     # What is here goes on all the same.
     assert site.find(f"threads/{thread}") == tip

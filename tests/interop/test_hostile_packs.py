@@ -2,9 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -21,7 +18,10 @@ from interop.bombs import (
     number,
     pack,
 )
-from interop.hub import Hub, make_hub
+from interop.hub import Hub, hub
+from programs import run_python
+
+__all__ = ["hub"]
 
 REF = "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
 MOST_MIB = 512
@@ -52,23 +52,13 @@ class Told(NamedTuple):
         return [line for line in lines if "fatal: " in line or "error: " in line]
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
-
-
 def send(hub: Hub, tip: bytes, packed: bytes) -> Told:
     """Push a pack, and a thread at *tip*, as a client that is no git."""
     update = b"0" * 40 + b" " + tip.hex().encode() + b" " + REF.encode() + b"\0report-status"
     body = hub.place / "body"
     body.write_bytes(b"%04x" % (len(update) + 4) + update + b"0000" + packed)
-    ran = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(hub.path), str(body)],
-        env={**os.environ, **LIMITED},
-        capture_output=True,
-        check=True,
-    )
-    return Told(*json.loads(ran.stdout))
+    told = run_python("-c", MEASURE, hub.path, body, env={**os.environ, **LIMITED})
+    return Told(*json.loads(told))
 
 
 def check_refused(hub: Hub, told: Told) -> None:
@@ -78,8 +68,7 @@ def check_refused(hub: Hub, told: Told) -> None:
     assert told.errors, told.text
     assert "Traceback" not in told.text
     assert told.memory_mib < MOST_MIB
-    kept = [path for path in (hub.path / "objects").rglob("*") if path.is_file()]
-    assert kept == []
+    assert [path for path in (hub.path / "objects").rglob("*") if path.is_file()] == []
 
 
 COMMITTED = b"author a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\n"

@@ -101,11 +101,8 @@ def test_header_that_uwf_never_writes_is_refused(
 def test_json_with_a_key_twice_is_refused(file: str, scene: Scene, forge: Forge) -> None:
     _mode, oid = forge.files[file]
     content = forge.objects[oid].as_raw_string()
-    first = content.split(b",\n")[0]
-    twice = first + b"," + content.removeprefix(b"{")
-    paths = [path for path, (_mode, each) in forge.files.items() if each == oid]
-
-    for path in paths:
+    twice = content.split(b",\n")[0] + b"," + content.removeprefix(b"{")
+    for path in [path for path, (_mode, each) in forge.files.items() if each == oid]:
         forge.write(path, twice)
 
     assert_refused(scene, forge, "is there twice")
@@ -183,8 +180,7 @@ def test_git_itself_looks_at_what_a_shared_store_receives(scene: Scene, forge: F
 
 
 def test_commit_with_a_second_parent_is_refused(scene: Scene, forge: Forge) -> None:
-    before = take_apart(scene.world.store, forge.parents[0])
-    forge.parents.append(before.parents[0])
+    forge.parents += take_apart(scene.world.store, forge.parents[0]).parents
 
     assert_refused(scene, forge, "step has 2 parents")
 
@@ -232,8 +228,7 @@ def test_workflow_that_lies_is_refused(scene: Scene) -> None:
     assert "Uwf-Workflow-Name is other" in scene.refuse(name.commit(), WORKFLOW_REF)
     assert "agent.sh, which does not belong" in scene.refuse(extra.commit(), WORKFLOW_REF)
     assert "Uwf-Workflow is 0123456789ABC" in scene.refuse(node.commit(), WORKFLOW_REF)
-    stored = node.parents[0]
-    assert "and the ref 'mine'" in scene.refuse(stored, "refs/workflows/mine")
+    assert "and the ref 'mine'" in scene.refuse(node.parents[0], "refs/workflows/mine")
 
 
 def test_node_that_lies_among_those_put_by_hand_is_refused(scene: Scene) -> None:

@@ -1,24 +1,18 @@
 """Many branches: split, played, joined, checked by git, and shared through a hub."""
 
-from pathlib import Path
-
-import pytest
 from commands.crowd import at_once
 from commands.flows import FILES, Split, finish, lists, plays, push_costs, split_files
 from commands.world import Git, replied
-from interop.hub import Hub, fetch_all, make_hub, push_all
+from interop.hub import Hub, fetch_all, hub, push_all
 
 from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import open_store
 
+__all__ = ["hub"]
+
 MANY = 100
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return make_hub(tmp_path)
 
 
 def test_a_hundred_branches_are_joined_shared_and_sound(hub: Hub, git: Git) -> None:
@@ -74,8 +68,7 @@ def test_three_clones_play_six_branches_at_the_same_time_and_one_joins(hub: Hub,
         fetch_all(each)
     last = clones[2]
     assert last.step(thread, plays).status == "ready"
-    state = last.snapshot(thread).get_present().state
-    assert state["reports"] == [{"writer_done": True}] * 6
+    assert last.snapshot(thread).get_present().state["reports"] == [{"writer_done": True}] * 6
     push_all(last)
     for each in clones:
         fetch_all(each)

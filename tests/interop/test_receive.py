@@ -228,9 +228,7 @@ def test_mirror_that_would_delete_others_threads_is_refused(
 
 
 def test_push_is_taken_as_a_whole_or_not_at_all(hub: Hub, world: World, thread: ThreadId) -> None:
-    other = world.start()
-
-    refused(world, active(other), "refs/workflows/demo", f":{active(thread)}")
+    refused(world, active(world.start()), "refs/workflows/demo", f":{active(thread)}")
 
     assert list(hub.refs()) == [active(thread)]
 
@@ -285,9 +283,7 @@ def test_hook_that_finds_no_uwf_refuses(hub: Hub, world: World) -> None:
     text = hook.read_text().replace(sys.executable, "/nowhere/python")
     hook.write_text(text.replace("-v uwf", "-v no-uwf"))
 
-    pushed = refused(world, active(thread))
-
-    assert "remote: error: no uwf was found" in pushed.told
+    assert "remote: error: no uwf was found" in refused(world, active(thread)).told
     assert hub.refs() == {}
 
 
@@ -352,9 +348,7 @@ def test_each_transition_is_reported_once_and_the_oldest_first(
 )
 def test_listener_that_fails_fails_no_push(hub: Hub, world: World, command: str, told: str) -> None:
     hub.set("uwf.onReceive", command)
-    thread = world.begun()
-
-    pushed = push(world, active(thread))
+    pushed = push(world, active(world.begun()))
 
     assert pushed.accepted
     assert "remote: warning: uwf.onReceive: " in pushed.told
@@ -418,9 +412,7 @@ def test_hooks_path_of_the_pusher_does_not_switch_the_rules_off(
     git("config", "--global", "receive.shallowUpdate", "true", cwd=hub.path)
     before = hub.refs()
 
-    pushed = refused(world, f":{active(thread)}")
-
-    assert "it would be lost" in pushed.told
+    assert "it would be lost" in refused(world, f":{active(thread)}").told
     assert hub.refs() == before
 
 

@@ -84,8 +84,7 @@ def test_a_thread_from_elsewhere_goes_on_with_a_command_and_a_workdir(
 
 def test_a_pushed_workflow_can_be_started_elsewhere(told: Told, git: Git, elsewhere: Path) -> None:
     there = push(git, told, "refs/workflows/demo", elsewhere)
-    thread = there.start()
-    assert there.step(thread).role == "writer"
+    assert there.step(there.start()).role == "writer"
     checked(git, elsewhere)
 
 

@@ -223,8 +223,7 @@ def test_the_same_thread_comes_whole_the_next_time(site: Site, receiver: Site) -
 def test_a_thread_ref_at_a_blob_is_refused(site: Site, hub: Path, git: Git) -> None:
     blob = git("hash-object", "-w", "--stdin", cwd=hub, stdin="a note").strip()
     git("update-ref", f"refs/threads/{OTHER}", blob, cwd=hub)
-    fetched = redirected(site, str(hub)).fetch()
-    assert [(each.event, each.ref) for each in fetched.reconciled] == [
+    assert [(each.event, each.ref) for each in redirected(site, str(hub)).fetch().reconciled] == [
         ("refused", f"refs/threads/{OTHER}")
     ]
     assert site.find(f"threads/{OTHER}") is None

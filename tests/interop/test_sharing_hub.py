@@ -27,8 +27,7 @@ def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
     site, bad = shared
     good = [site.world.start() for _count in range(3)]
     refuse(hub, f"if grep {bad}; then echo 'we do not like it' >&2; exit 1; fi")
-    pushed = site.push()
-    failure = pushed.failure()
+    failure = site.push().failure()
     assert isinstance(failure, Refused)
     assert is_refused(failure, "push-refused")
     assert failure.exit_status == 1
@@ -41,8 +40,7 @@ def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
 def test_an_update_hook_refuses_one_ref(shared: Shared, hub: Path) -> None:
     site, thread = shared
     refuse(hub, 'case "$1" in refs/workflows/*) exit 1;; esac', hook="update")
-    pushed = site.push()
-    assert [done.unit.name for done in pushed.refused] == ["refs/workflows/demo"]
+    assert [done.unit.name for done in site.push().refused] == ["refs/workflows/demo"]
     assert list(refs_of(hub)) == [f"threads/{thread}"]
 
 
@@ -54,8 +52,7 @@ def test_a_refused_move_leaves_the_thread_active_there(shared: Shared, hub: Path
     site.end(other)
     before = refs_of(hub, "threads")[f"threads/{other}"]
     refuse(hub, f'test "$1" != refs/archive/{other}', hook="update")
-    pushed = site.push()
-    assert [done.unit.name for done in pushed.refused] == [f"refs/archive/{other}"]
+    assert [done.unit.name for done in site.push().refused] == [f"refs/archive/{other}"]
     assert refs_of(hub, "threads", "archive") == {
         f"threads/{other}": before,
         f"archive/{thread}": site.find(f"archive/{thread}"),
@@ -113,8 +110,7 @@ def test_an_archive_elsewhere_wins_over_a_push(sites: Sites, hub: Path) -> None:
     other.push()
     site.step(thread)
     assert is_refused(site.push().failure(), "fetch-first")
-    fetched = site.fetch()
-    assert [each.event for each in fetched.reconciled] == ["diverged"]
+    assert [each.event for each in site.fetch().reconciled] == ["diverged"]
     assert is_refused(site.push().failure(), "push-diverged")
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
 
@@ -158,8 +154,7 @@ def test_a_password_is_sent_and_not_shown(
     site, thread = shared
     with git_over_http(hub.parent, login="somebody:pass word") as url:
         host = url.removeprefix("http://")
-        place = f"http://{LOGIN}@{host}/hub.git" if way == "url" else f"{url}/hub.git"
-        asking(site, place)
+        asking(site, f"http://{LOGIN}@{host}/hub.git" if way == "url" else f"{url}/hub.git")
         if way == "helper":
             kept = tmp_path / "kept"
             git("config", "--global", "credential.helper", f"store --file={kept}", cwd=tmp_path)
@@ -220,6 +215,5 @@ def test_a_hub_with_our_hooks_says_what_is_wrong_and_takes_the_rest(
     guarded: Path, world: World
 ) -> None:
     site, thread = share(world, str(guarded))
-    failure = push_what_is_wrong(site, f"threads/{thread}")
-    assert failure.facts["refs"] == [f"refs/threads/{BAD}"]
+    assert push_what_is_wrong(site, f"threads/{thread}").facts["refs"] == [f"refs/threads/{BAD}"]
     assert set(refs_of(guarded)) == {f"threads/{thread}", "workflows/demo"}

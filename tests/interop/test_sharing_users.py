@@ -176,8 +176,7 @@ def bob_goes_on(thread: str) -> None:
 
 def more() -> None:
     """Start another thread, and push it."""
-    home = Path.cwd()
-    shared = home / "shared.git"
+    shared = Path.cwd() / "shared.git"
     mine = world()
     if shared.exists():
         mine.store = open_store(str(shared), environ=os.environ)

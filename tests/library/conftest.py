@@ -52,8 +52,4 @@ def task(runtime: TaskRuntime) -> TaskHandle:
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[..., str]:
     """Write a program for /bin/sh, and return its path."""
-
-    def write_script(text: str, *, name: str = "agent") -> str:
-        return write_program(tmp_path / name, text)
-
-    return write_script
+    return lambda text, name="agent": write_program(tmp_path / name, text)

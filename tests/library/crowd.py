@@ -83,8 +83,7 @@ class Crowd:
             (item, turn): 1 for item in range(self.branches) for turn in range(self.steps)
         }
         assert self.at_once == jobs
-        total = self.steps * sum(range(self.branches))
-        assert self.task.state["total"] == total
+        assert self.task.state["total"] == self.steps * sum(range(self.branches))
         by_task = Counter(step.task_id for step in self.stepped if step.role == "worker")
         assert set(by_task.values()) == {self.steps}
         assert len(by_task) == self.branches

@@ -1,9 +1,9 @@
 """The example runs unchanged, in a process."""
 
 import inspect
-import subprocess
-import sys
 from pathlib import Path
+
+from programs import run_python
 
 import uwf_git
 
@@ -26,10 +26,9 @@ thread-not-active
 
 
 def test_example_says_what_it_promises(tmp_path: Path) -> None:
-    command = [sys.executable, str(Path(__file__).with_name("example.py")), "store.git"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    script = Path(__file__).with_name("example.py")
 
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, SAID, "")
+    assert run_python(script, "store.git", cwd=tmp_path) == SAID
 
 
 def test_every_name_of_the_package_is_there_and_documented() -> None:
@@ -46,21 +45,14 @@ def test_every_promised_name_has_one_home() -> None:
 
 def test_importing_the_package_imports_nothing_else() -> None:
     script = "import sys; before = set(sys.modules); import uwf_git; print(set(sys.modules)-before)"
-    ran = subprocess.run(
-        # -S: no .pth of this environment, whose finders import much by themselves.
-        [sys.executable, "-S", "-c", script],
-        cwd=Path(uwf_git.__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    # -S: no .pth of this environment, whose finders import much by themselves.
+    told = run_python("-S", "-c", script, cwd=Path(uwf_git.__file__).parent.parent)
 
-    assert ran.stdout == "{'uwf_git'}\n"
+    assert told == "{'uwf_git'}\n"
 
 
 def test_starting_a_task_by_name_imports_no_yaml() -> None:
     heavy = "{'yaml', 'jsonschema', 'jsonata', 'click', 'ulid'}"
     script = f"import sys; from uwf_git import TaskRuntime; print({heavy} & set(sys.modules))"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
-    assert ran.stdout == "set()\n"
+    assert run_python("-c", script) == "set()\n"

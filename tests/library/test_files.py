@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO
+from programs import run_python
 
 from uwf_git import AgentContext, Refused, TaskRuntime
 
@@ -72,7 +71,9 @@ _ELSEWHERE = 6
 
 
 def test_step_opens_few_files(tmp_path: Path) -> None:
-    opened = _take_step(tmp_path)
+    # What happened to files in one step, by the names of Python's audit events.
+    script = Path(__file__).with_name("files_of_a_step.py")
+    opened = json.loads(run_python(script, cwd=tmp_path))
     made = [path for event, path in opened if event in {"open", "os.mkdir"}]
     elsewhere = [path for path in made if not path.startswith("/objects")]
     listed = [path for event, path in opened if event in {"os.listdir", "os.scandir"}]
@@ -84,13 +85,3 @@ def test_step_opens_few_files(tmp_path: Path) -> None:
     # What has not changed is not opened: settings, trust, HEAD, packed-refs, this process's start.
     kept = {"config", "HEAD", "trust", ".gitconfig", "packed-refs", "stat"}
     assert not [path for path in made if os.path.basename(path) in kept]
-
-
-def _take_step(folder: Path) -> list[tuple[str, str]]:
-    """Return what happened to files in one step, by the names of Python's audit events."""
-    script = Path(__file__).with_name("files_of_a_step.py")
-    ran = subprocess.run(
-        [sys.executable, str(script)], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return [(event, path) for event, path in json.loads(ran.stdout)]

@@ -19,7 +19,7 @@ from commands.world import DEMO
 from library.conftest import check, write
 from library.crowd import Crowd
 from refusing import raising
-from store.small_packs import loosen
+from store.small_packs import damage, loosen
 
 from uwf_git import (
     AgentContext,
@@ -181,9 +181,8 @@ KEY = "sk-" + "a1B2c3D4" * 4
 
 
 def begin_players(store: str, writer: PlayerFunction, **more: Any) -> TaskHandle:
-    return TaskRuntime(store, players={"writer": writer, "checker": check}, **more).start(
-        DEMO, "Do it."
-    )
+    runtime = TaskRuntime(store, players={"writer": writer, "checker": check}, **more)
+    return runtime.start(DEMO, "Do it.")
 
 
 def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(store: str) -> None:
@@ -233,8 +232,7 @@ def damage_blob(store: str, text: bytes) -> None:
     for path in Path(store, "objects").glob("??/*"):
         content = zlib.decompress(path.read_bytes())
         if content.startswith(b"blob") and text in content:
-            path.chmod(0o644)
-            path.write_bytes(b"not what was written")
+            damage(path, b"not what was written")
 
 
 def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> None:
@@ -260,12 +258,9 @@ def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> Non
 
 @pytest.mark.parametrize("kind", [PlayerResult, AgentResult])
 def test_result_may_hold_more_than_the_meta(kind: Callable[..., Any], store: str) -> None:
-    task = begin_players(
-        store,
-        lambda _context: kind(
-            {"text": "x"}, "Said.", usage={"tokens": 5}, state={"seen": True, "gone": None}
-        ),
-    )
+    state = {"seen": True, "gone": None}
+    result = kind({"text": "x"}, "Said.", usage={"tokens": 5}, state=state)
+    task = begin_players(store, lambda _context: result)
     task.step()
 
     status = task.query()
@@ -302,10 +297,7 @@ def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
 def test_function_that_raises_is_a_try_that_failed(
     store: str, raised: BaseException, told: str
 ) -> None:
-    def fail(_context: AgentContext) -> Mapping[str, Any]:
-        raise raised
-
-    task = begin_players(store, fail)
+    task = begin_players(store, raising(raised))
     with pytest.raises(AgentFailed) as caught:
         task.step()
 
@@ -383,15 +375,14 @@ class Reader:
         return {"number": len(self.seen)}
 
 
-def test_each_step_is_read_once_and_the_newest_is_compared(tmp_path: Path) -> None:
+def test_each_step_is_read_once_and_the_newest_is_compared(store: str) -> None:
     contexts: list[AgentContext] = []
 
     def keep(context: AgentContext) -> dict[str, object]:
         contexts.append(context)
         return {"number": len(contexts)}
 
-    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": keep})
-    runtime.start(WORKFLOW, "Go.").run()
+    begin(store, WORKFLOW, writer=keep).run()
     memory, read = StepMemory(), list[int]()
 
     for context in contexts:
@@ -407,10 +398,9 @@ def test_each_step_is_read_once_and_the_newest_is_compared(tmp_path: Path) -> No
     assert read == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]
 
 
-def test_a_step_that_was_taken_back_is_not_remembered(tmp_path: Path) -> None:
+def test_a_step_that_was_taken_back_is_not_remembered(store: str) -> None:
     reader = Reader()
-    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
-    task = runtime.start(WORKFLOW, "Go.")
+    task = begin(store, WORKFLOW, writer=reader.play)
     for _step in range(3):
         task.step()
 
@@ -421,7 +411,7 @@ def test_a_step_that_was_taken_back_is_not_remembered(tmp_path: Path) -> None:
     assert reader.seen[-2:] == [[1, 2], [1, 2, 4]]
 
 
-def test_what_is_remembered_is_shared_and_cannot_be_changed(tmp_path: Path) -> None:
+def test_what_is_remembered_is_shared_and_cannot_be_changed(store: str) -> None:
     problems: list[str] = []
 
     def spoil(context: AgentContext) -> dict[str, object]:
@@ -432,19 +422,17 @@ def test_what_is_remembered_is_shared_and_cannot_be_changed(tmp_path: Path) -> N
                 problems.append(str(error))
         return {"number": len(context.steps)}
 
-    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": spoil})
-    runtime.start(WORKFLOW, "Go.").run(max_steps=3)
+    begin(store, WORKFLOW, writer=spoil).run(max_steps=3)
 
     assert problems == ["this dict is shared and cannot be changed"] * 3
 
 
 def test_more_than_the_most_is_forgotten_and_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(players, "_STEP_BYTES", players.MOST_BYTES // 3)
     reader = Reader()
-    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
 
-    runtime.start(WORKFLOW, "Go.").run()
+    begin(store, WORKFLOW, writer=reader.play).run()
 
     assert reader.seen[-1] == list(range(1, 9))

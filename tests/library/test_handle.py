@@ -198,9 +198,8 @@ def test_fork_goes_on_from_a_step_and_leaves_the_task_as_it_is(task: TaskHandle)
     task.run(max_steps=3)
     fork = task.fork(at="1", reason="another way")
     again = task.fork(from_role="checker")
-    here = task.fork()
 
-    assert [each.query().depth for each in (task, fork, again, here)] == [3, 1, 1, 3]
+    assert [each.query().depth for each in (task, fork, again, task.fork())] == [3, 1, 1, 3]
     assert fork.run().steps == 3
     assert task.query().depth == 3
     with pytest.raises(Refused):

@@ -261,9 +261,8 @@ def test_yaml_is_text_of_several_lines_or_bytes() -> None:
 
 def test_definition_as_python_has_it_is_the_same_workflow(runtime: TaskRuntime) -> None:
     definition = parse_yaml(DEMO).value
-    by_text = runtime.put(DEMO)
 
-    assert runtime.put(definition).workflow == by_text.workflow
+    assert runtime.put(DEMO).workflow == runtime.put(definition).workflow
     assert runtime.start(definition, "Do it.").workflow_name == "demo"
 
 

@@ -46,21 +46,6 @@ def test_run_that_an_agent_stops_has_the_failure(
     assert (type(again), vars(again)) == (type(run.failure), vars(run.failure))
 
 
-@pytest.fixture
-def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
-    """Set a listener, and return a function that returns the types of its events."""
-    listener = program('cat >>"$0.heard"', name="listener")
-    set_setting(open_store(store, environ=os.environ), "uwf.onEvent", listener)
-
-    def read() -> list[str]:
-        path = Path(f"{listener}.heard")
-        lines = path.read_text().splitlines() if path.exists() else []
-        path.unlink(missing_ok=True)
-        return [json.loads(line)["type"] for line in lines]
-
-    return read
-
-
 def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None:
     set_setting(open_store(store, environ=os.environ), "uwf.onEvent", "/no/such/program")
 
@@ -82,8 +67,7 @@ def test_runtime_stays_at_its_store_wherever_the_process_goes(
     relative = TaskRuntime("store.git", cwd=tmp_path, players=PLAYERS)
     monkeypatch.chdir("/")
 
-    task = relative.start(DEMO, "Do it.")
-    assert runtime.list() == (task,)
+    assert (relative.start(DEMO, "Do it."),) == runtime.list()
 
 
 def together(*works: Callable[[], object]) -> list[BaseException]:
@@ -180,8 +164,7 @@ FIELDS = (
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_field_looks_anew_each_time(name: str, task: TaskHandle) -> None:
-    before = getattr(task, name)
-    assert before == getattr(task.query(), name)
+    assert getattr(task, name) == getattr(task.query(), name)
     task.run()
     assert getattr(task, name) == getattr(task.query(), name)
 
@@ -211,7 +194,7 @@ def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> Non
 
 def test_damaged_task_is_left_out_of_the_events(runtime: TaskRuntime, task: TaskHandle) -> None:
     other = runtime.start(DEMO, "Do it.")
-    workflow = Path(runtime.path, "refs/workflows/demo").read_text()
-    Path(runtime.path, "refs/threads", task.task_id).write_text(workflow)
+    refs = Path(runtime.path, "refs")
+    (refs / "threads" / task.task_id).write_text((refs / "workflows/demo").read_text())
 
     assert {event.task_id for event in runtime.events()} == {other.task_id}

@@ -95,8 +95,7 @@ class Cli:
         with self.model(*turns) as model:
             environ = self.vendor.environ(self.home, model.url)
             if can_do_all:
-                name = f"UWF_{self.vendor.name}_PERMISSION".upper()
-                environ[name] = self.vendor.can_do_all
+                environ[f"UWF_{self.vendor.name}_PERMISSION".upper()] = self.vendor.can_do_all
             place = self.home.parent
             environ |= {"UWF_MODEL": self.vendor.model, "UWF_REPO": str(place / "store.git")}
             thread = start_thread(place, environ)
@@ -124,23 +123,23 @@ class Cli:
 
     def survivors(self) -> list[str]:
         """List the processes that still live in its home."""
-        found = seal.survivors(self.home.parent, grace_s=3)
-        for pid in found:
-            os.kill(pid, signal.SIGKILL)
-        return [command for command, _ in found.values()]
+        return end_survivors(self.home.parent)
+
+
+def end_survivors(place: Path) -> list[str]:
+    """End the processes that still live in a place; list their commands."""
+    found = seal.survivors(place, grace_s=3)
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return [command for command, _ in found.values()]
 
 
 WORKFLOW = """\
 name: review
-description: Reviews.
 roles:
   reviewer:
-    description: Reviews.
     systemPrompt: Review it.
-    outputSchema:
-      type: object
-      properties: {approved: {type: boolean}}
-      required: [approved]
+    outputSchema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
 moderator:
   - {from: $START, to: reviewer}
   - {from: reviewer, to: $END}

@@ -170,8 +170,7 @@ def add_response_tool(tools: dict[str, Json], tool: Json, ns: str | None = None)
         schema = tool.get("parameters") or {}
         tools[tool["name"]] = {"schema": schema, "custom": kind == "custom", "ns": ns}
     elif kind:
-        builtin = {"schema": {}, "custom": False, "builtin": True}
-        tools.setdefault(tool.get("name") or kind, builtin)
+        tools.setdefault(tool.get("name") or kind, {"schema": {}, "custom": False, "builtin": True})
 
 
 def read_responses(body: Json, model: str, *, stream: bool) -> Ask:
@@ -536,8 +535,7 @@ def error_body(wire: str, status: int, message: str) -> Json:
         )
         return {"type": "error", "error": {"type": kind, "message": message}}
     if wire == "gemini":
-        names = {401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
-        name = names.get(status, "INTERNAL")
+        name = {401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}.get(status, "INTERNAL")
         return {"error": {"code": status, "message": message, "status": name}}
     return {"error": {"message": message, "type": "fake_error", "param": None, "code": str(status)}}
 

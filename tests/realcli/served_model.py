@@ -28,10 +28,9 @@ def serve(*turns: dict[str, Any], aside: str | None = ASIDE) -> Iterator[Served]
 
     Without *aside*, requests without tools follow it as well.
     """
-    options = Namespace(
-        port=0, model=MODEL, turns=list(turns), aside=aside, aside_none=aside is None
+    server = Server(
+        Namespace(port=0, model=MODEL, turns=list(turns), aside=aside, aside_none=aside is None)
     )
-    server = Server(options)
     served = Served(f"http://127.0.0.1:{server.server_address[1]}", [])
 
     class Noting(Wire):

@@ -1,5 +1,3 @@
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import seal
 from agentkit.conftest import MakeContext
-from realcli.conftest import FRONT, start_thread
+from realcli.conftest import FRONT, end_survivors, start_thread
 from realcli.served_model import MODEL, serve
 from realcli.vendors import COPILOT, GEMINI, OPENCODE, QWEN, Vendor, require
 
@@ -68,10 +65,7 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spoken]:
     spoken = Spoken(vendor, command, tmp_path, AcpAdapter())
     yield spoken
     spoken.adapter.close()
-    survivors = seal.survivors(tmp_path, grace_s=3)
-    for pid in survivors:
-        os.kill(pid, signal.SIGKILL)
-    assert survivors == {}
+    assert end_survivors(tmp_path) == []
 
 
 def test_text_after_a_tool_call(agent: Spoken) -> None:

@@ -23,9 +23,7 @@ def test_edit(cli: Cli) -> None:
     (cli.project / "a.py").write_text("x = 1\n")
     subprocess.run(["git", "init", "--quiet"], cwd=cli.project, check=True)
 
-    answer = cli.ask({"text": "Here:\n\na.py\n```\nx = 2\n```\n\nDone.\n"})
-
-    assert answer.text.endswith("Done.")
+    assert cli.ask({"text": "Here:\n\na.py\n```\nx = 2\n```\n\nDone.\n"}).text.endswith("Done.")
     assert (cli.project / "a.py").read_text() == "x = 2\n"
 
 

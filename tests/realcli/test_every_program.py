@@ -189,9 +189,7 @@ def test_files_elsewhere_are_out_of_reach(cli: Cli, tool: str, path: str) -> Non
 
 @programs(*ALL_BUT_AIDER, AIDER)
 def test_timeout(cli: Cli) -> None:
-    failure = cli.fail({"text": "", "hang": True}, timeout_s=ways(cli).begins_s)
-
-    assert failure.kind == "timed-out"
+    assert cli.fail({"text": "", "hang": True}, timeout_s=ways(cli).begins_s).kind == "timed-out"
 
 
 # The others print nothing before they have finished, or say all the time that they wait.
@@ -207,9 +205,8 @@ def test_silence(cli: Cli) -> None:
 @programs(*ALL_BUT_AIDER)
 def test_kill_leaves_nothing(cli: Cli, number: signal.Signals) -> None:
     begun = cli.project / "begun"
-    turns = ({"run": "touch begun; sleep 300"}, {"text": FRONT})
 
-    with cli.playing(*turns) as child:
+    with cli.playing({"run": "touch begun; sleep 300"}, {"text": FRONT}) as child:
         wait_until(begun.exists, "it has not begun")
         os.kill(child.pid, number)
         child.wait()
@@ -219,6 +216,4 @@ def test_kill_leaves_nothing(cli: Cli, number: signal.Signals) -> None:
 
 @programs(*ALL_BUT_AIDER)
 def test_program_is_found_where_the_setting_says(cli: Cli, tmp_path: Path) -> None:
-    failure = cli.fail({"text": FRONT}, program=str(tmp_path / "nowhere"))
-
-    assert failure.kind == "missing"
+    assert cli.fail({"text": FRONT}, program=str(tmp_path / "nowhere")).kind == "missing"

@@ -14,9 +14,7 @@ def test_resume_costs_what_it_costs_alone(cli: Cli) -> None:
 
 
 def test_tool_that_is_not_offered(cli: Cli) -> None:
-    answer = cli.ask({"run": "touch made"}, permission="default")
-
-    assert answer.text == "no shell tool was offered"
+    assert cli.ask({"run": "touch made"}, permission="default").text == "no shell tool was offered"
 
 
 def test_budget(cli: Cli) -> None:

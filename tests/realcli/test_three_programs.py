@@ -25,17 +25,11 @@ roles:
   developer:
     description: Develops.
     systemPrompt: Follow the plan.
-    outputSchema:
-      type: object
-      properties: {done: {type: boolean}}
-      required: [done]
+    outputSchema: {type: object, properties: {done: {type: boolean}}, required: [done]}
   reviewer:
     description: Reviews.
     systemPrompt: Review the work.
-    outputSchema:
-      type: object
-      properties: {approved: {type: boolean}}
-      required: [approved]
+    outputSchema: {type: object, properties: {approved: {type: boolean}}, required: [approved]}
 moderator:
   - {from: $START, to: planner}
   - {from: planner, to: developer}

@@ -25,20 +25,18 @@ def turns(file: Path) -> tuple[dict[str, Any], ...]:
 
 def edit(file: Path, old: str, new: str, summary: str) -> list[dict[str, Any]]:
     """Return the turns of a model that changes *file*."""
-    change = {"file_path": str(file), "old_string": old, "new_string": new}
     return [
         {"tool": "Read", "args": {"file_path": str(file)}},
-        {"tool": "Edit", "args": change},
+        {"tool": "Edit", "args": {"file_path": str(file), "old_string": old, "new_string": new}},
         {"json": {"meta": {"summary": summary}, "content": "Done."}},
     ]
 
 
 def test_tutorial_with_claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require(CLAUDE)
-    blocks = transcript.parse(TUTORIAL.read_text(encoding="utf-8"))
     commands = [
         replace(each, text=each.text.replace("--agent ../developer", "--agent uwf-claude"))
-        for block in blocks
+        for block in transcript.parse(TUTORIAL.read_text(encoding="utf-8"))
         if not block.skipped
         for each in block.commands
     ]

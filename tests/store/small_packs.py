@@ -3,7 +3,7 @@
 import itertools
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -98,16 +98,11 @@ def make_due(path: str) -> set[str]:
     """Make the store at *path* due for packing, in the foreground; return the objects put there."""
     set_config(f"{path}/config", "gc.auto", "1")
     set_config(f"{path}/config", "gc.autoDetach", "false")
-    blobs = list(itertools.islice(_sampled(), COUNT))
+    numbered = (Blob.from_string(b"%d" % number) for number in itertools.count())
+    sampled = (blob for blob in numbered if blob.id.startswith(b"17"))
+    blobs = list(itertools.islice(sampled, COUNT))
     write_loose(open_store(path), blobs)
     return {blob.id.decode() for blob in blobs}
-
-
-def _sampled() -> Iterator[Blob]:
-    for number in itertools.count():
-        blob = Blob.from_string(b"%d" % number)
-        if blob.id.startswith(b"17"):
-            yield blob
 
 
 # Stores as they were written before each transition was a pack: every object in its own file.
@@ -151,7 +146,7 @@ def loose_file(store: Store, oid: str | bytes) -> Path:
     return Path(store.path, "objects", name[:2], name[2:])
 
 
-def damage(path: Path, content: bytes) -> None:
+def damage(path: Path, content: bytes | bytearray) -> None:
     """Write *content* over a file of git's, which nobody may write."""
     path.chmod(0o644)
     path.write_bytes(content)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from refusing import refuses
-from store.small_packs import loose_file, loosen
+from store.small_packs import damage, loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
@@ -290,9 +290,7 @@ def test_a_thread_whose_nodes_are_broken_does_not_hide_the_others(
     broken.step(text="only there")
     step, lost = whole.snapshot.get_head_node(), broken.snapshot.get_head_node()
     loosen(store)
-    path = loose_file(store, oid_of(broken.snapshot, lost, part))
-    path.chmod(0o644)
-    path.write_bytes(b"")
+    damage(loose_file(store, oid_of(broken.snapshot, lost, part)), b"")
     store = open_store(store.path)
     assert NodeLookup(store).get(step.hash) == step
     assert NodeLookup(store).resolve(step.hash[:10]) == step.hash

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands.crowd import at_once
-from store.small_packs import loose_file, loosen
+from store.small_packs import damage, loose_file, loosen
 from store.story import THREAD, Story, signed
 
 from uwf_git.model.builtin import TEXT
@@ -66,8 +66,7 @@ def test_what_could_not_be_read_is_named_and_looked_at_again(store: Store, story
     loosen(store)
     tree = loose_file(store, story.snapshot.nodes)
     content = tree.read_bytes()
-    tree.chmod(0o644)
-    tree.write_bytes(b"")
+    damage(tree, b"")
     damaged = open_store(store.path)
     assert NodeIndex(damaged).advise(NOWHERE) == Advice((ACTIVE + THREAD,), is_all=True)
     assert NodeIndex(damaged).advise(NOTES[0].hash).refs == (NODES_REF,)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import run_python
 from refusing import raising, refuses
 
 from uwf_git.model.names import Oid
@@ -134,11 +135,9 @@ except LockingUnsupported as refused:
 
 def test_everything_can_be_imported_where_there_are_no_locks(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    ran = subprocess.run(
-        [sys.executable, "-c", WITHOUT_UNIX, str(path)], capture_output=True, text=True, check=True
-    )
 
-    assert ran.stdout == f"True the system of {path} has no file locks (flock)\n"
+    told = run_python("-c", WITHOUT_UNIX, path)
+    assert told == f"True the system of {path} has no file locks (flock)\n"
     assert not path.exists()
 
 
@@ -250,16 +249,10 @@ def test_a_lock_of_packed_refs_held_by_the_living_is_left_alone(tmp_path: Path) 
         assert Path(lock).exists()
 
 
-@pytest.fixture
-def without_hard_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behave like a file system that has none."""
-
-    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "no hard links here")))
-
-
 def test_without_hard_links_refs_are_moved_all_the_same(
-    store: Store, without_hard_links: None
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EPERM, "no hard links here")))
     assert store.refs.create(NAME, ONE)
     assert not store.refs.create(NAME, OTHER)
     assert store.refs.advance(NAME, seen=ONE, to=OTHER)

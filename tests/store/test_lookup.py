@@ -14,6 +14,7 @@ from fresh_store import fresh_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 from refusing import refuses
+from store.small_packs import damage
 from store.story import put_raw, signed
 
 from uwf_git.errors import Refused, StoreDamaged
@@ -128,12 +129,6 @@ class NoIndex:
         pass
 
 
-def without_index(store: Store) -> NodeLookup:
-    lookup = NodeLookup(store)
-    vars(lookup)["_index"] = NoIndex()
-    return lookup
-
-
 TEXTS = [str(number) for number in range(6)]
 HASHES = [build_node(TEXT, text, timestamp=0).hash for text in TEXTS]
 ASKED = [*HASHES, NOWHERE]
@@ -241,8 +236,7 @@ class Room:
         path = self.path / "objects" / oid[:2].decode() / oid[2:].decode()
         if path.exists():
             self.whole.setdefault(path, path.read_bytes())
-            path.chmod(0o644)
-            path.write_bytes(b"damaged")
+            damage(path, b"damaged")
 
     def _repair(self) -> None:
         """Restore the damaged objects, as a fetch would."""
@@ -284,7 +278,9 @@ class Room:
 
     def walk(self) -> NodeLookup:
         """Return a lookup that searches all refs."""
-        return without_index(self.store)
+        lookup = NodeLookup(self.store)
+        vars(lookup)["_index"] = NoIndex()
+        return lookup
 
 
 DAMAGED = "damaged"

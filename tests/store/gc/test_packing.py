@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 from store.conftest import Git
+from store.killing import in_child
 from store.small_packs import names_in, pack_folder, packs_in, write_blobs
 from store.story import Story
 
@@ -89,11 +90,11 @@ def test_it_is_known_whether_one_runs(store: Store) -> None:
 
 
 def test_the_lock_of_a_killed_process_is_free(store: Store) -> None:
-    pid = os.fork()
-    if pid == 0:
+    def die() -> None:
         with hold_gc_lock(store):
             os.kill(os.getpid(), 9)
-    os.waitpid(pid, 0)
+
+    assert in_child(die) is None
     with hold_gc_lock(store):
         pass
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob
 from store.conftest import Git
-from store.killing import dies_at
+from store.killing import dies_at, in_child
 from store.small_packs import names_in, pack_folder, write_small_pack
 from store.story import THREAD, Story
 
@@ -276,14 +276,12 @@ def test_one_that_git_named_stays_and_so_does_one_that_somebody_keeps(store: Sto
 
 def test_what_a_dead_writer_kept_is_let_go_and_what_git_keeps_is_not(store: Store) -> None:
     folder = Path(pack_folder(store))
-    child = os.fork()
-    if child == 0:
-        try:
-            dead = KeepFile(str(folder / "pack-dead"), share=False)
-            os.kill(os.getpid(), signal.SIGKILL if dead else signal.SIGTERM)
-        finally:
-            os._exit(1)
-    os.waitpid(child, 0)
+
+    def die() -> None:
+        dead = KeepFile(str(folder / "pack-dead"), share=False)
+        os.kill(os.getpid(), signal.SIGKILL if dead else signal.SIGTERM)
+
+    assert in_child(die) is None
     living = KeepFile(str(folder / "pack-living"), share=False)
     left(folder / "pack-git.keep", 1000 * HOUR_S)
     (folder / "pack-person.keep").write_text("keep this, please\n")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from store.conftest import Git
 from store.killing import dies_at
 from store.power import Image, images_of, record
-from store.small_packs import names_in, pack_folder, packs_in, write_blobs, write_small_pack
+from store.small_packs import damage, names_in, pack_folder, packs_in, write_blobs, write_small_pack
 from store.uniting import Work, check_whole, git_by, run_together
 
 from uwf_git.store.git.config import set_config
@@ -116,8 +116,7 @@ def test_a_damaged_pack_stays_where_it_is(store: Store, blobs: list[Blob]) -> No
     path = Path(f"{bad}.pack")
     content = bytearray(path.read_bytes())
     content[14] ^= 1
-    path.chmod(0o644)
-    path.write_bytes(content)
+    damage(path, content)
     assert unite_packs(store) == MANY
     assert len(packs_in(store)) == 2
     assert path.read_bytes() == content

@@ -603,17 +603,14 @@ def test_a_broken_file_of_the_user_is_named(tmp_path: Path) -> None:
         read_user_config({"GIT_CONFIG_GLOBAL": str(path), "GIT_CONFIG_NOSYSTEM": "1"})
 
 
-def config_scopes(value: str | None) -> GitConfig:
-    return GitConfig({} if value is None else {"core.sharedrepository": [value]})
-
-
 def test_setting_is_read_as_git_reads_it() -> None:
     for value, shared in [
         (None, False),
         *((word, False) for word in ("umask", "false", "0", "", "0600", "0644", "nonsense", "09")),
         *((word, True) for word in ("group", "Group", "true", "1", "all", "world", "0660", "0664")),
     ]:
-        assert is_shared(config_scopes(value)) is shared
+        values = {} if value is None else {"core.sharedrepository": [value]}
+        assert is_shared(GitConfig(values)) is shared
 
 
 def test_folder_becomes_what_git_makes(tmp_path: Path, git: Git) -> None:

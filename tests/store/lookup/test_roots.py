@@ -1,7 +1,7 @@
 """Roots, the commits that keep nodes, and finding a node in one."""
 
 import pytest
-from store.small_packs import loose_file, loosen
+from store.small_packs import damage, loose_file, loosen
 from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.errors import StoreDamaged
@@ -31,9 +31,7 @@ def test_each_version_of_a_workflow_keeps_its_own(store: Store) -> None:
 
 def spoil(store: Store, oid: bytes) -> None:
     loosen(store)
-    path = loose_file(store, oid)
-    path.chmod(0o644)
-    path.write_bytes(b"")
+    damage(loose_file(store, oid), b"")
 
 
 @pytest.mark.parametrize(("part", "is_told"), [("commit", False), ("tree", False), ("nodes", True)])

@@ -204,16 +204,12 @@ def test_any_damage_to_a_pack_is_refused_or_harmless(tmp_path: Path, git: Git) -
         for _byte in range(source.randrange(1, 4)):
             broken[source.randrange(len(broken))] = source.randrange(256)
         whole = bytes(broken[: source.choice([len(broken), source.randrange(len(broken))])])
-        content = whole + name_of_pack(whole)
+        content = whole + hashlib.sha1(whole, usedforsecurity=False).digest()
         try:
             path = index(tmp_path, content, LIMITS._replace(most_objects=1000))
         except (ValueError, IndexError, zlib.error, ApplyDeltaError, Refused):
             continue
         git("verify-pack", path.with_suffix(".idx"), cwd=tmp_path)
-
-
-def name_of_pack(content: bytes) -> bytes:
-    return hashlib.sha1(content, usedforsecurity=False).digest()
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import Oid
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
-from uwf_git.store.objects.strict import DulwichObjects, RecentObjects
+from uwf_git.store.objects.strict import RecentObjects
 from uwf_git.store.store import Store, create_store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -169,20 +169,15 @@ def test_what_cannot_be_written_leaves_no_temporary_file(
     assert written(store) == []
 
 
-def packed_commit(store: Store, clock: Callable[[], int], git: Git) -> tuple[Store, ObjectID, Path]:
-    """Return the store opened anew, a commit that is packed, and its pack."""
-    head = Story(store, clock).head
-    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
-    (pack,) = Path(store.path, "objects", "pack").glob("*.pack")
-    return open_store(store.path), ObjectID(head.commit.encode()), pack
-
-
 @pytest.mark.parametrize("how", ["young", "old", "cruft", "gone", "damaged", "no index"])
 def test_object_that_is_in_a_pack_already_is_written_again(
     store: Store, clock: Callable[[], int], git: Git, how: str
 ) -> None:
     """git may be about to drop that pack."""
-    again, oid, pack = packed_commit(store, clock, git)
+    oid = ObjectID(Story(store, clock).head.commit.encode())
+    git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
+    (pack,) = Path(store.path, "objects", "pack").glob("*.pack")
+    again = open_store(store.path)
     commit = again.objects[oid]
     if how == "old":
         os.utime(pack, LONG_AGO)
@@ -294,11 +289,6 @@ def test_what_is_missing_is_missing() -> None:
 MISSING = ObjectID(b"1" * 40)
 
 
-def seen_by_dulwich(store: Store) -> DulwichObjects:
-    assert isinstance(store.objects, DurableObjects)
-    return store.objects.by_dulwich
-
-
 def test_dulwich_reads_what_ours_read_also_through_an_alternate(
     store: Store, tmp_path: Path
 ) -> None:
@@ -307,7 +297,8 @@ def test_dulwich_reads_what_ours_read_also_through_an_alternate(
     Path(other.path, "objects/info/alternates").write_text(f"{store.path}/objects\n")
     second = put(other.objects, b"two")
 
-    objects = seen_by_dulwich(other)
+    assert isinstance(other.objects, DurableObjects)
+    objects = other.objects.by_dulwich
 
     assert [objects[oid].as_raw_string() for oid in (first, second)] == [b"one", b"two"]
     assert [first in objects, second in objects, MISSING in objects] == [True, True, False]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import stat
 from pathlib import Path
 
 import pytest
@@ -140,10 +139,8 @@ def test_program_that_only_the_store_names_is_not_run(
     store: Store, tmp_path: Path, format_: str, setting: str
 ) -> None:
     """git would run it; but a store may come from anywhere."""
-    program = tmp_path / "evil"
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    program.chmod(stat.S_IRWXU)
-    settings = {"gpg.format": format_, "gpg.ssh.program": "ssh-keygen", setting: str(program)}
+    program = write_program(tmp_path / "evil", f"touch {tmp_path}/ran")
+    settings = {"gpg.format": format_, "gpg.ssh.program": "ssh-keygen", setting: program}
     if setting.endswith("program"):
         settings["user.signingKey"] = "key::mine"
     for name, value in settings.items():
@@ -153,11 +150,10 @@ def test_program_that_only_the_store_names_is_not_run(
     with refuses("setting-not-trusted") as caught:
         sign_commit(store)
     assert not (tmp_path / "ran").exists()
-    assert caught.value.facts == {"setting": setting, "value": str(program)}
+    assert caught.value.facts == {"setting": setting, "value": program}
 
-    user = tmp_path / "user"
-    set_config(str(user), setting, str(program))
-    mine = {**os.environ, "GIT_CONFIG_GLOBAL": str(user)}
+    mine = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "user")}
+    set_config(mine["GIT_CONFIG_GLOBAL"], setting, program)
     with refuses("cannot-sign"):
         sign_commit(open_store(store.path, environ=mine))
     assert (tmp_path / "ran").exists()
@@ -165,10 +161,8 @@ def test_program_that_only_the_store_names_is_not_run(
 
 def test_program_that_gives_no_signature_is_an_error(store: Store, tmp_path: Path) -> None:
     for setting, name in (("gpg__ssh__program", "ssh"), ("gpg__program", "openpgp")):
-        program = tmp_path / name
-        program.write_text("#!/bin/sh\ncat > /dev/null; echo Signed.\n")
-        program.chmod(stat.S_IRWXU)
-        unfit = signed_by(store, f"{program}", **{setting: str(program)})
+        program = write_program(tmp_path / name, "cat > /dev/null; echo Signed.")
+        unfit = signed_by(store, program, **{setting: program})
         with refuses("cannot-sign", match=f"{name}: "):
             sign_commit(with_settings(unfit, gpg__format=name))
 

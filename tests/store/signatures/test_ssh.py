@@ -49,6 +49,12 @@ def fingerprint(key: Path) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()[1]
 
 
+def checker_of(store: Store) -> SshCheck:
+    """Return what checks signatures by the settings of *store*."""
+    signers = str(store.config.get("gpg.ssh.allowedSignersFile"))
+    return SshCheck("ssh-keygen", os.environ, allowed=signers, revoked=None)
+
+
 def test_good_signature_is_its_signer_s(trusted: Store, key: Path, git: Git) -> None:
     oid = sign_commit(trusted)
     verdict = check(trusted, oid)
@@ -143,19 +149,11 @@ def test_forgery_is_bad_and_has_no_signer(
 def test_forgery_after_a_good_one_is_bad_too(trusted: Store) -> None:
     """The owner of a key is remembered; the verdict on a signature is not."""
     oid = sign_commit(trusted)
-    checker = SshCheck(
-        "ssh-keygen",
-        os.environ,
-        allowed=str(trusted.config.get("gpg.ssh.allowedSignersFile")),
-        revoked=None,
-    )
+    checker = checker_of(trusted)
     payload, (signature,) = split_signature(read_raw_commit(trusted.objects, oid))
     time_s = seal.START_MS // 1000
-    statuses = [
-        checker.check(payload + more, signature, time_s=time_s).status
-        for more in (b"", b"more", b"", b"more")
-    ]
-    assert statuses == ["good", "bad", "good", "bad"]
+    for more, status in ((b"", "good"), (b"more", "bad")) * 2:
+        assert checker.check(payload + more, signature, time_s=time_s).status == status
 
 
 @pytest.mark.parametrize("namespace", ["file", "git\n", "Git"])
@@ -202,8 +200,7 @@ def test_key_that_changed_hands_is_each_one_s_in_their_time(
         f'ada valid-before="{BEFORE}" {public_half(key)}',
         f'bob valid-after="{BEFORE}" {public_half(key)}',
     )
-    signers = str(store.config.get("gpg.ssh.allowedSignersFile"))
-    checker = SshCheck("ssh-keygen", os.environ, allowed=signers, revoked=None)
+    checker = checker_of(store)
     told = []
     for year in (2024, 2025, 2024):
         now_s = seal.START_MS // 1000 - (2025 - year) * 366 * 86_400
@@ -216,9 +213,8 @@ def test_key_that_changed_hands_is_each_one_s_in_their_time(
 @pytest.mark.parametrize("now_ms", [0, 999, 400_000_000_000_000, 10**30])
 def test_strange_dates_are_no_error(trusted: Store, now_ms: int) -> None:
     payload, (signature,) = split_signature(read_raw_commit(trusted.objects, sign_commit(trusted)))
-    signers = str(trusted.config.get("gpg.ssh.allowedSignersFile"))
-    checker = SshCheck("ssh-keygen", os.environ, allowed=signers, revoked=None)
-    assert checker.check(payload, signature, time_s=now_ms // 1000).status in {"good", "untrusted"}
+    verdict = checker_of(trusted).check(payload, signature, time_s=now_ms // 1000)
+    assert verdict.status in {"good", "untrusted"}
 
 
 def test_revoked_key_is_distinguished_from_a_forgery(

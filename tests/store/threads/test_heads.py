@@ -117,8 +117,7 @@ def test_store_knows_which_transitions_it_made_itself(store: Store, story: Story
     assert own.take() == [story.head.commit]
     story.write_step("writer", "not taken")
     assert own.take() == []
-    steps = [story.step().commit, story.end().commit]
-    assert own.take() == steps
+    assert [story.step().commit, story.end().commit] == own.take()
     assert own.take() == []
 
 

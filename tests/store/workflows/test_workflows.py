@@ -192,10 +192,6 @@ PARTS = st.sampled_from(["a", "b", "é", "a b", "workflow.yaml", "nodes"])
 PATHS = st.lists(PARTS, min_size=1, max_size=3).map(lambda parts: "/".join(["x", *parts]) + ".md")
 
 
-def view_of(tree: Tree) -> CommitView:
-    return CommitView(Oid("0" * 40), (), tree.id, b"", b"", 0)
-
-
 @given(st.binary(max_size=20), st.dictionaries(PATHS, st.binary(max_size=20), max_size=6))
 def test_files_come_back_byte_for_byte_by_their_paths(
     workflow: bytes, included: dict[str, bytes]
@@ -205,7 +201,8 @@ def test_files_come_back_byte_for_byte_by_their_paths(
     tree, objects = build_tree(source, head=HEAD, nodes=NODES)
     store.objects.add_objects([(each, None) for each in [*objects, tree]])
 
-    assert read_sources(store.objects, view_of(tree)) == source
+    view = CommitView(Oid("0" * 40), (), tree.id, b"", b"", 0)
+    assert read_sources(store.objects, view) == source
 
 
 def test_without_included_files_the_tree_has_three_entries() -> None:
