@@ -128,7 +128,7 @@ def change(path: Path, before: str) -> None:
     """Give each function that this process has of a module the code that its file has now."""
     name = str(path)
     now = compile(path.read_text(), name, "exec")
-    differences = _differences(compile(before, name, "exec"), now)
+    differences = list(_differences(compile(before, name, "exec"), now))
     codes = {_key(old): new for old, new in differences}
     gc.unfreeze()
     live = gc.get_objects()
@@ -137,6 +137,8 @@ def change(path: Path, before: str) -> None:
     held = [each for each in functions if each.__code__.co_filename == name]
     if held and not codes.keys() <= {_key(each.__code__) for each in held}:
         raise Unforkable("no function holds the code")
+    # What a function has made stays as it was made, as the reader of a setting.
+    codes |= {_key(a): b for old, new in differences for a, b in _made_by(old, new)}
     try:
         for each in held:
             each.__code__ = codes.get(_key(each.__code__), each.__code__)
@@ -162,6 +164,13 @@ def _differences(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeT
         raise Unforkable("it runs when the module is imported")
     for a, b in pairs:
         yield from _differences(a, b)
+
+
+def _made_by(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    for a, b in zip(_inner(old), _inner(new), strict=False):
+        if a.co_name == b.co_name:
+            yield a, b
+            yield from _made_by(a, b)
 
 
 def _inner(code: CodeType) -> list[CodeType]:

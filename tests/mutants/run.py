@@ -60,7 +60,7 @@ ROOMS = {
     **{room: (room,) for room in _TESTED_IN_THEIR_OWN_FOLDER},
     "engine": ("engine",),
     "model": ("model",),
-    "plan": ("plan", "commands/plan"),
+    "plan": ("plan", "commands/plan", "cli/plan", "agentkit/adapters/test_stop_hook.py"),
     "commands/agent_run": ("commands/agent_run", "commands/turn/test_isolated.py"),
     "debug_log": ("test_debug_log.py",),
     "surroundings": ("test_surroundings.py", "agents", "store/remotes"),

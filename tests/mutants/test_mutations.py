@@ -125,6 +125,13 @@ class Box:
         def inner():
             return 1
         return inner()
+
+def adder(step):
+    def add(number):
+        return number + step
+    return add
+
+add_two = adder(2)
 """
 
 
@@ -144,11 +151,12 @@ def test_live_functions_get_the_code_of_the_changed_file(module: ModuleType) -> 
     held, box = module.deeper, module.Box()
     assert module.kept() == [2, 3, 4, 5, 6]
     path = Path(str(module.__file__))
-    path.write_text(BEFORE.replace("each > 1", "\n each > 4").replace("return 1", "return 2"))
+    changed = BEFORE.replace("each > 1", "\n each > 4").replace("return 1", "return 2")
+    path.write_text(changed.replace("+ step", "- step"))
 
     change(path, BEFORE)
 
-    assert (held(), module.kept(), box.size) == ([5, 6], [5, 6], 2)
+    assert (held(), module.kept(), box.size, module.add_two(5)) == ([5, 6], [5, 6], 2, 3)
 
 
 @pytest.mark.parametrize(
