@@ -401,14 +401,22 @@ def test_a_packed_ref_that_holds_no_object_id_is_damage(store: Store) -> None:
         store.refs.find(NAME)
 
 
-def test_stamp_of_packed_refs_holds_once_they_have_not_just_changed(tmp_path: Path) -> None:
+def test_stamp_of_packed_refs_holds_once_they_have_not_just_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Within a tick another file could have the same stamp, on some file systems for a second."""
-    path = tmp_path / "packed-refs"
-    assert stamp_packed(str(tmp_path)) == stamp_packed(str(tmp_path)) == ""
+    path, place = tmp_path / "packed-refs", str(tmp_path)
+    assert stamp_packed(place) == stamp_packed(place) == ""
     path.touch()
     soon = time.time() + 3600
     os.utime(path, (soon, soon))
-    assert stamp_packed(str(tmp_path)) != stamp_packed(str(tmp_path))
+    assert stamp_packed(place) != stamp_packed(place)
+
+    monkeypatch.setattr(time, "time_ns", lambda: int(soon + 3600) * 10**9)
+    held = stamp_packed(place)
+    assert held == stamp_packed(place)
+    path.write_text("another")
+    assert stamp_packed(place) != held
 
 
 def test_a_folder_is_no_ref(store: Store) -> None:
