@@ -6,7 +6,6 @@ it. If both sides have gone on, the first push wins: a clone that is a cache kee
 fork and follows the hub.
 """
 
-import hashlib
 import os
 import shutil
 import socket
@@ -57,6 +56,7 @@ from uwf_git.store.remotes.remotes import (
     SharedRefs,
     add_remote,
     choose_remote,
+    digest_url,
     list_remotes,
     parse_remote_url,
     read_shared,
@@ -104,8 +104,7 @@ class Project(NamedTuple):
 
     @property
     def _mirror(self) -> str:
-        digest = hashlib.sha256(self.url.encode(errors="surrogateescape")).hexdigest()[:16]
-        return os.path.join(self.folder, "projects", f"{digest}.git")
+        return os.path.join(self.folder, "projects", f"{digest_url(self.url)}.git")
 
     @property
     def _ref(self) -> str:
@@ -683,8 +682,7 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     elif not workdir:
         workdir = os.path.join(folder, "work", thread)
         os.makedirs(workdir, exist_ok=True)
-    digest = hashlib.sha256(job.hub.encode(errors="surrogateescape")).hexdigest()[:16]
-    path = os.path.join(folder, "hubs", f"{digest}.git")
+    path = os.path.join(folder, "hubs", f"{digest_url(job.hub)}.git")
     # Another worker of this machine may do the same.
     with hold_lock(os.path.join(folder, "hubs.lock"), wait=True):
         store = create_store(path, environ=environ)

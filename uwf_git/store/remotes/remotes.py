@@ -1,5 +1,6 @@
 """Remotes as git config has them: their URLs, what was last seen there, the repair of mirrors."""
 
+import hashlib
 import itertools
 import os
 import re
@@ -162,6 +163,11 @@ def _rewrites(config: GitConfig, name: str, text: str) -> Iterator[tuple[str, st
         if setting.startswith("url.") and setting.endswith(f".{name}"):
             base = setting[len("url.") : -len(name) - 1]
             yield from ((value, base) for value in values if value and text.startswith(value))
+
+
+def digest_url(text: str) -> str:
+    """Return a name for what is kept of the URL *text*: the same in every locale."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def shown_url(text: str) -> str:
