@@ -12,12 +12,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session import Session, write_stderr
 from uwf_git.model.text import one_line
 from uwf_git.store.git.config import shared_umask
-from uwf_git.store.git.hook_files import (
-    MOST_INPUT_BYTES,
-    Refusal,
-    ours_among,
-    parse_updates,
-)
+from uwf_git.store.git.hook_files import MOST_INPUT_BYTES, Refusal, ours_among, parse_updates
 
 _MOST_TOLD = 50
 

@@ -48,14 +48,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.model.thread import ENDED
 from uwf_git.plan.hooks import CannotListen, find_hook, write_plugin
-from uwf_git.plan.phases import (
-    EXECUTOR,
-    PLAN_VERIFIER,
-    VERIFIER,
-    WORKERS,
-    PlanState,
-    list_failures,
-)
+from uwf_git.plan.phases import EXECUTOR, PLAN_VERIFIER, VERIFIER, WORKERS, PlanState, list_failures
 from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head

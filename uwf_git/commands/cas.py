@@ -26,13 +26,7 @@ from uwf_git.model.builtin import (
     find_unfollowed,
 )
 from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
-from uwf_git.model.node import (
-    Node,
-    build_node,
-    canonical,
-    encode,
-    typed_hash,
-)
+from uwf_git.model.node import Node, build_node, canonical, encode, typed_hash
 from uwf_git.model.plain_schema import is_plainly_valid, schema_check
 from uwf_git.model.text import cut, first_line
 from uwf_git.store.lookup import (

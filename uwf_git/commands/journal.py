@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_run_start_ms
 from uwf_git.commands.agent_run.runs import find_player, read_begun_turn
-from uwf_git.commands.commit_events import (
-    EventOptions,
-    EventReader,
-    Moment,
-    describe_turn,
-)
+from uwf_git.commands.commit_events import EventOptions, EventReader, Moment, describe_turn
 from uwf_git.commands.family import Family, list_present_descendants
 from uwf_git.engine.events import ENTER, EventId, TurnStarted, render_event_id
 from uwf_git.errors import Refused, StoreDamaged

@@ -25,13 +25,7 @@ from uwf_git.commands.worktree.worktrees import (
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.remotes.remotes import (
-    Remote,
-    Sides,
-    forget_tracked,
-    list_sides,
-    read_shared,
-)
+from uwf_git.store.remotes.remotes import Remote, Sides, forget_tracked, list_sides, read_shared
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

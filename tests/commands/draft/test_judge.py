@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from workflow_file import read_flow_file
 
 from uwf_git.agents.limited_fork import RunLimits
-from uwf_git.commands.draft import (
-    Around,
-    Judgement,
-    describe,
-    describe_problem,
-    find_source,
-    judge,
-)
+from uwf_git.commands.draft import Around, Judgement, describe, describe_problem, find_source, judge
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
 from uwf_git.engine.rehearsal import check_flow_text

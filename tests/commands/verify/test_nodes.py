@@ -11,15 +11,7 @@ from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story
 
 from uwf_git.commands.verify.history import Finding
-from uwf_git.model.builtin import (
-    AGENT_CONFIG,
-    META,
-    ROLE,
-    STEP,
-    TEXT,
-    find_reference,
-    reference,
-)
+from uwf_git.model.builtin import AGENT_CONFIG, META, ROLE, STEP, TEXT, find_reference, reference
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes import encode_node

@@ -18,13 +18,7 @@ from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.split import name_work
-from uwf_git.commands.start import (
-    Forked,
-    ForkRequest,
-    find_fork_point,
-    find_point,
-    fork_thread,
-)
+from uwf_git.commands.start import Forked, ForkRequest, find_fork_point, find_point, fork_thread
 from uwf_git.commands.step.ending import judge_by, warned
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import ThreadResult

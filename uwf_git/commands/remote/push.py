@@ -33,12 +33,7 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import BadConfig, refuse_mirror, shared_umask
 from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.locks import RefLocked, find_held_lock
-from uwf_git.store.objects.commit import (
-    Needed,
-    damaged_commit,
-    is_descendant,
-    list_new_objects,
-)
+from uwf_git.store.objects.commit import Needed, damaged_commit, is_descendant, list_new_objects
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.incoming import (

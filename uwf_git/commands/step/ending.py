@@ -49,13 +49,7 @@ from uwf_git.commands.turn.turn import (
     check_reply,
     read_input_files,
 )
-from uwf_git.commands.worktree.chain import (
-    RECORD_FILES,
-    Chain,
-    HasKey,
-    find_chain,
-    note_unrecorded,
-)
+from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain, note_unrecorded
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.commands.worktree.worktrees import keep_work, remove_ended, sweep_worktrees
 from uwf_git.debug_log import debug

@@ -23,14 +23,7 @@ from uwf_git.model.definition.definition import (
     yaml_kind,
 )
 from uwf_git.model.definition.roles import SENTINELS, list_fields
-from uwf_git.model.flow import (
-    DEFAULT_BOUND,
-    NEEDED,
-    SPLITTING,
-    Flow,
-    FlowNode,
-    parent,
-)
+from uwf_git.model.flow import DEFAULT_BOUND, NEEDED, SPLITTING, Flow, FlowNode, parent
 from uwf_git.model.limits import LONGEST_MS
 from uwf_git.model.workflow_name import check_name
 

@@ -40,13 +40,7 @@ from uwf_git.model.definition.roles import (
 from uwf_git.model.flow import HOLDING, Flow, read_table
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.workflow import (
-    Graph,
-    Transition,
-    build_moves,
-    build_roles,
-    write_agents,
-)
+from uwf_git.model.workflow import Graph, Transition, build_moves, build_roles, write_agents
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml_reader import YamlDocument, parse_yaml
 

@@ -32,12 +32,7 @@ from dulwich.client import (
     get_transport_and_path_from_url,
 )
 from dulwich.config import ConfigDict
-from dulwich.errors import (
-    GitProtocolError,
-    HangupException,
-    NotGitRepository,
-    SendPackError,
-)
+from dulwich.errors import GitProtocolError, HangupException, NotGitRepository, SendPackError
 from dulwich.objects import ObjectID
 from dulwich.pack import UnresolvedDeltas, generate_unpacked_objects
 from dulwich.protocol import ZERO_SHA, Protocol

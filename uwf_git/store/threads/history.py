@@ -28,13 +28,7 @@ from uwf_git.model.thread import (
     TransitionRecord,
     parse_present,
 )
-from uwf_git.model.workflow import (
-    freeze,
-    parse_flow_node,
-    parse_graph,
-    parse_role,
-    parse_workflow,
-)
+from uwf_git.model.workflow import freeze, parse_flow_node, parse_graph, parse_role, parse_workflow
 from uwf_git.store.durable import list_names
 from uwf_git.store.nodes import (
     FILE_MODE,
