@@ -3,6 +3,7 @@
     python tests/mutants/run.py                      a sample of each room
     python tests/mutants/run.py model store/refs     some rooms
     python tests/mutants/run.py --only 3f2a          one mutant, by the beginning of its name
+    python tests/mutants/run.py --elsewhere          what a room does not notice meets all tests
 
 Each mutant is tried in a copy of the checkout, with the tests that run its lines, up to the first
 failure. README.md says what the table means.
@@ -20,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,7 +97,7 @@ ROOMS = {
     ),
     "store/store": ("store/test_*.py",),
     "store/trust": ("store/test_*.py", "commands/test_agent.py"),
-    "store/refs": ("store/test_refs.py", "store/gc/test_tidy.py"),
+    "store/refs": ("store/test_refs.py", "store/test_listing.py", "store/gc/test_tidy.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
     "store/threads": ("store/threads", "store/test_chain_cycles.py", "store/test_format.py"),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),
@@ -126,8 +128,6 @@ ROOMS = {
 }
 """The folders and files below uwf_git/ that are changed, and where below tests/ their tests are."""
 
-COPIED = ("uwf_git", "tests", "workflows", "pyproject.toml", "README.md", "LICENSE")
-
 _MARKED = "not browser and not realcli and not crash and not race and not hygiene"
 """Slow tests are run too; those that crash, race or need other programs take minutes."""
 
@@ -137,6 +137,7 @@ _MARKED = "not browser and not realcli and not crash and not race and not hygien
 _TIMES_SLOWER, _WAITS_LONGER = 2, 4
 _SECONDS_MORE, _SECONDS_WAITED = 5, 20
 # As with `ulimit -S`: what uwf itself limits is told from no limit by the hard one.
+_NOTICED = {"killed", "too slow"}
 _MEMORY = (8 << 30, resource.getrlimit(resource.RLIMIT_AS)[1])
 
 
@@ -169,17 +170,16 @@ class Tree:
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self.marked = _MARKED
         # Short, since the path of a socket of gpg has 107 bytes at most.
         self._temporary = place / "t"
         self._temporary.mkdir()
         self._changes = 0
         self._server: _Server | None = None
-        for name in COPIED:
-            if (ROOT / name).is_dir():
-                left_out = shutil.ignore_patterns("__pycache__", "browser")
-                shutil.copytree(ROOT / name, place / name, ignore=left_out)
-            else:
-                shutil.copy2(ROOT / name, place / name)
+        listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0")[:-1]:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
 
     def write(self, path: str, source: bytes) -> None:
         """Write a file so that no bytecode of an earlier version is taken for its own."""
@@ -285,7 +285,7 @@ class Tree:
         listed = self.place / "tests.txt"
         listed.write_text("\n".join(tests))
         command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
-        command += ["-p", "no:anyio", "-m", _MARKED, "--no-header", "--tb=no", "-rfE", *more]
+        command += ["-p", "no:anyio", "-m", self.marked, "--no-header", "--tb=no", "-rfE", *more]
         # What is drawn by chance would be drawn for half a minute.
         return [*command, "--rounds=20", f"@{listed}"]
 
@@ -362,9 +362,10 @@ def _failures(output: str) -> str:
 class Room:
     """A room of the program, and its tests."""
 
-    def __init__(self, tree: Tree, name: str) -> None:
+    def __init__(self, tree: Tree, name: str, patterns: Iterable[str]) -> None:
         self.name = name
         self._tree = tree
+        self._patterns = patterns
         self._tests = tree.place / "tests"
         self._watched = Watched({}, set(), {})
 
@@ -403,6 +404,10 @@ class Room:
                 if not every:
                     break
         return Tried(mutant, outcome, failed, time.monotonic() - began)
+
+    def tests(self) -> set[str]:
+        """Return the tests that a mutant could meet."""
+        return set(self._watched.seconds)
 
     def _stages(self, mutant: Mutant) -> Iterator[list[str]]:
         """Yield tests in the order in which they are likely to fail.
@@ -444,7 +449,7 @@ class Room:
 
     def _files(self) -> list[Path]:
         found: dict[Path, None] = {}
-        for pattern in ROOMS[self.name]:
+        for pattern in self._patterns:
             for place in sorted(self._tests.glob(pattern)):
                 files = sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
                 found.update(dict.fromkeys(file.relative_to(self._tree.place) for file in files))
@@ -455,6 +460,31 @@ class Room:
         return _Limit(
             int(seconds * _TIMES_SLOWER + _SECONDS_MORE), seconds * _WAITS_LONGER + _SECONDS_WAITED
         )
+
+
+class Elsewhere(Room):
+    """All tests, for the mutants that the tests of their own room did not notice."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree, "elsewhere", ["*/", "test_*.py"])
+        tree.marked = f"{_MARKED} and not slow"  # slow tests, watched, take more than an hour
+        self._met: dict[str, set[str]] = {}
+
+    def try_all(self, survived: dict[Mutant, Room]) -> Iterator[tuple[Room, Tried]]:
+        """Try each with the tests that run its lines, or that import it, but for its own room's."""
+        self._met = {mutant.name(): room.tests() for mutant, room in survived.items()}
+        self.watch(list(survived))
+        for mutant, room in survived.items():
+            yield room, self.try_mutant(mutant, every=False)
+        self._tree.stop()
+
+    def _stages(self, mutant: Mutant) -> Iterator[list[str]]:
+        tests = self._watched.ran.get(mutant.name(), set())
+        if "" in tests:
+            inside = Path(mutant.path).relative_to("uwf_git")
+            near = {str(each) for each in self._files() if self._is_near(each, inside)}
+            tests = {test for test in self._watched.seconds if file_of(test) in near}
+        yield from filter(None, [self._watched.order(tests - self._met[mutant.name()])])
 
 
 def _rank(seed: str, mutant: Mutant) -> bytes:
@@ -472,21 +502,28 @@ def main() -> int:
     """Try the mutants; exit with 1 if a room is below the rate that it has to have."""
     options = _options()
     known = _equivalents()
-    rates: list[tuple[str, int, int]] = []
+    noticed: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    survived: dict[Mutant, Room] = {}
+    rooms = options.rooms or list(ROOMS)
     with tempfile.TemporaryDirectory(prefix="uwf-", dir=options.place) as place:
         tree = Tree(Path(place))
-        for name in options.rooms or ROOMS:
-            room = Room(tree, name)
+        for room in (Room(tree, name, ROOMS[name]) for name in rooms):
             chosen = _chosen(room, options)
             room.watch([each for each in chosen if each.name() not in known])
-            tried = [_report(_try(room, mutant, known, every=options.every)) for mutant in chosen]
+            for tried in (_report(_try(room, each, known, every=options.every)) for each in chosen):
+                noticed[room.name] += tried.outcome in _NOTICED
+                counted[room.name] += tried.outcome != "equivalent"
+                if tried.outcome == "survived":
+                    survived[tried.mutant] = room
             tree.stop()
-            noticed = sum(each.outcome in {"killed", "too slow"} for each in tried)
-            rates.append((name, noticed, sum(each.outcome != "equivalent" for each in tried)))
-    for name, noticed, counted in rates:
-        share = 100 * noticed / counted if counted else 100.0
-        _say(f"# {name}: {noticed} of {counted} noticed, {share:.0f} %")
-    return int(any(noticed < options.rate / 100 * counted for _, noticed, counted in rates))
+        if options.elsewhere and survived:
+            for room, tried in Elsewhere(tree).try_all(survived):
+                noticed[room.name] += _report(tried).outcome in _NOTICED
+    for name in rooms:
+        share = 100 * noticed[name] / counted[name] if counted[name] else 100.0
+        _say(f"# {name}: {noticed[name]} of {counted[name]} noticed, {share:.0f} %")
+    return int(any(noticed[name] < options.rate / 100 * counted[name] for name in rooms))
 
 
 def _chosen(room: Room, options: argparse.Namespace) -> list[Mutant]:
@@ -523,6 +560,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", default=SEED, help="another seed gives another sample")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="mutants whose names begin so")
     parser.add_argument("--every", action="store_true", help="note all tests that fail")
+    parser.add_argument(
+        "--elsewhere", action="store_true", help="survivors meet the tests of all rooms"
+    )
     parser.add_argument("--rate", type=float, default=90, help="per cent that must be noticed")
     parser.add_argument("--place", metavar="FOLDER", help="where the copy lies")
     options = parser.parse_args()

@@ -245,9 +245,7 @@ class PackedRefs:
 
     def _end_of_line(self, at: int, most: int) -> int:
         while True:
-            at = self._content.find(b"\n", at, most) + 1
-            if not at:
-                return most
+            at = self._content.find(b"\n", at) + 1
             if at == most or self._content[at : at + 1] != b"^":
                 return at
 
