@@ -79,13 +79,17 @@ def read(session: Session, file: Input) -> None:
 
 
 @verb("demo wait")
-def wait(session: Session) -> None:
+@click.option("--at-the-end", is_flag=True, help="For what is let go of.")
+def wait(session: Session, *, at_the_end: bool) -> None:
     """Wait for ever."""
     emit(session, "waiting")
     # A test's process may have inherited that interrupts are ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     note("ready")
-    threading.Event().wait()
+    if at_the_end and session.held is not None:
+        session.held.callback(threading.Event().wait)
+    else:
+        threading.Event().wait()
 
 
 class Unprintable(Exception):

@@ -26,7 +26,7 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.remotes.incoming import FetchRequest, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl
-from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack
+from uwf_git.store.remotes.transport import SOCKETS, Access, RemoteFailed, fetch_pack
 from uwf_git.store.store import open_store
 
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4T"
@@ -269,6 +269,16 @@ def test_a_server_that_keeps_silent_is_given_up(site: Site) -> None:
         ):
             fetch_pack(access, lambda _refs: FetchRequest([], []), incoming)
         assert socket.getdefaulttimeout() == before
+
+
+def test_the_look_of_one_thread_of_python_leaves_the_others_their_limit() -> None:
+    before = socket.getdefaulttimeout()
+    first, second = SOCKETS.at_most(60), SOCKETS.at_most(50)
+    first.__enter__()
+    with second:
+        first.__exit__(None, None, None)
+        assert socket.getdefaulttimeout() == 50
+    assert socket.getdefaulttimeout() == before
 
 
 def test_a_host_that_is_down_is_named(site: Site) -> None:

@@ -83,10 +83,11 @@ def test_closed_streams_are_not_reused_by_files(ran: Demo, tmp_path: Path) -> No
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("words", [["wait"], ["wait", "--at-the-end"]])
 def test_interrupted_process_says_so_and_nothing_else(
-    start: Callable[..., subprocess.Popen[bytes]],
+    words: list[str], start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    with start("cli.demo", "wait") as process:
+    with start("cli.demo", *words) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ from commands.at_work import wait_until
 from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended, finished
 from commands.world import World
 
+from uwf_git.commands.fleet import claims
 from uwf_git.commands.fleet.claims import Hub, Keeper
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.remotes.incoming import name_blob
@@ -235,6 +236,45 @@ def test_a_lost_answer_loses_no_claim(world: World) -> None:
     assert not held.is_lost.is_set()
     keeper.release(held)
     assert hub.claims == {}
+
+
+class Silent(Away):
+    """A hub where half of the connections hang for ever, in turn those of looks and of swaps."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.ends, self._asked = threading.Event(), 0
+
+    def _hang(self) -> None:
+        self._asked += 1
+        if self._asked % 4 in {1, 2}:
+            self.ends.wait()
+
+    def look(self) -> dict[str, Oid]:
+        self._hang()
+        return dict(self.claims)
+
+    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
+        if all(before is not None for before, _new in moves.values()):
+            self._hang()
+        self.beats = 0  # no answer is lost here
+        return super().swap(moves)
+
+
+def test_connections_that_hang_cost_no_claim_and_keep_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "_LEAST_PATIENCE_S", 0.05)
+    hub, thread = Silent(world.store), ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+    keeper, looks = Keeper(hub, ttl_s=0.3, poll_s=0.01), []
+    held = keeper.take(thread, on_look=lambda refs: looks.append(refs[CLAIMS + thread]))
+    wait_until(lambda: len(set(looks)) > 3, "it is not renewed")
+    hub.ends.set()
+    wait_until(lambda: len(set(looks)) > 5, "what hung has stopped it")
+    assert not held.is_lost.is_set()
+    hub.ends.clear()
+    keeper.release(held)
+    hub.ends.set()
 
 
 class Slow(Away):

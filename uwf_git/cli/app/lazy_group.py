@@ -258,8 +258,13 @@ def run(
     def as_json() -> bool:
         return (explicit_format(words) or environ.get(FORMAT_VARIABLE, "")).lower() == "json"
 
-    with ExitStack() as held:
-        status = run_guarded(invoke, environ=environ, as_json=as_json)
+    def let_go() -> int:
+        held.close()
+        return status
+
+    held = ExitStack()
+    status = run_guarded(invoke, environ=environ, as_json=as_json)
+    status = run_guarded(let_go, environ=environ, as_json=as_json)
     if opened:
         # Also after a failure: an attempt is a transition. Nothing here changes the exit status.
         run_guarded(lambda: _follow_up(opened, environ), environ=environ, as_json=as_json)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.push import open_connection
@@ -43,6 +43,7 @@ POLL_S = 2.0
 _BEATS = 3
 """How often a claim is renewed in its time to live."""
 
+_LEAST_PATIENCE_S = 1.0
 _MOST_REFUSED = 5
 """How often a claim is tried where nobody has one."""
 
@@ -165,10 +166,17 @@ class Keeper:
 
     def __init__(self, hub: Hub, *, ttl_s: float = TTL_S, poll_s: float = POLL_S) -> None:
         self._hub, self._ttl_s, self._poll_s = hub, ttl_s, poll_s
+        # Three answers in a row may be missing.
+        self._patience_s = max(ttl_s / (2 * _BEATS), _LEAST_PATIENCE_S)
         self._held: dict[ThreadId, Held] = {}
-        self._lock, self._moving = threading.Lock(), threading.Lock()
-        self._woken = threading.Event()
+        self._lock, self._woken = threading.Lock(), threading.Event()
+        self._idle = threading.Event()
+        """Set while no renewal is under way."""
+
+        self._idle.set()
         self._is_running = False
+        self._news = 0
+        """How often the hub has told of the claims: what was asked before is old."""
 
     def take(self, thread: ThreadId, *, over: Oid | None = None, on_look: OnLook) -> Held:
         """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
@@ -224,9 +232,10 @@ class Keeper:
             self._held.pop(held.thread, None)
             self._woken.set()
         # A renewal that arrives between two values would outlive both deletions.
-        with self._moving, suppress(UwfError):
-            if not held.is_lost.is_set():
-                any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1])
+        self._idle.wait(self._patience_s)
+        if not held.is_lost.is_set():
+            moves = [{held.thread: (each, None)} for each in held.values[::-1]]
+            self._ask(lambda: any(map(self._hub.swap, moves)))
 
     def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {
@@ -249,14 +258,24 @@ class Keeper:
                     self._is_running = False
                     return
             if time.monotonic() >= due:
-                with self._surviving(), self._moving:
-                    self._renew(each for each in held if self._keeps(each))
+                self._idle.clear()
+                if self._ask(self._renew, held):
                     due = time.monotonic() + self._ttl_s / _BEATS
+            self._ask(self._look, held)
+
+    def _ask(self, ask: Callable[..., object], *what: Any) -> bool:
+        """Ask the hub; return whether it answered in time: a connection may hang for ever."""
+        answered = threading.Event()
+
+        def run() -> None:
             with self._surviving():
-                refs = self._hub.look()
-                for each in held:
-                    with self._surviving():
-                        self._compare(each, refs)
+                ask(*what)
+                answered.set()
+
+        asking = threading.Thread(target=run, daemon=True)
+        asking.start()
+        asking.join(self._patience_s)
+        return answered.is_set()
 
     def _keeps(self, held: Held) -> bool:
         return self._held.get(held.thread) is held and not held.is_lost.is_set()
@@ -268,6 +287,17 @@ class Keeper:
             yield
         except Exception as error:  # noqa: BLE001 (the hub may be away; and see above)
             debug("8YV4M1KD", "claims not kept", error=str(error))
+
+    def _look(self, held: Iterable[Held]) -> None:
+        before = self._news
+        refs = self._hub.look()
+        with self._lock:
+            if before != self._news:
+                return
+            self._news += 1
+            for each in held:
+                with self._surviving():
+                    self._compare(each, refs)
 
     def _compare(self, held: Held, refs: Mapping[str, Oid]) -> None:
         """Notice that another process has the claim."""
@@ -283,13 +313,22 @@ class Keeper:
 
     def _renew(self, held: Iterable[Held]) -> None:
         moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
-        renewed = {each.thread: each for each in held}
-        for each in renewed.values():
-            new = self._build(each.thread, each.role)
-            moves[each.thread] = (each.values[0], new)
-            each.values.append(name_blob(new))
-        for thread in self._hub.swap(moves) if moves else ():
-            del renewed[thread].values[:-1]
+        renewed = {each.thread: (each, self._build(each.thread, each.role)) for each in held}
+        for thread, (each, new) in renewed.items():
+            if self._keeps(each):
+                moves[thread] = (each.values[0], new)
+                each.values.append(name_blob(new))
+        try:
+            moved = self._hub.swap(moves) if moves else ()
+        finally:
+            self._idle.set()
+        with self._lock:
+            self._news += 1
+            for thread in moved:
+                each, new = renewed[thread]
+                # An answer may come after that to a later renewal.
+                with suppress(ValueError):
+                    del each.values[: each.values.index(name_blob(new))]
 
 
 def place_of(store: Store) -> str:

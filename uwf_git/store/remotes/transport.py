@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import socket
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -410,7 +411,7 @@ def _connect_and(
                 _watch_responses(stack, client, counted, access.url)
             return action(client, path)
 
-    with _own_errors_unwrapped(), failures(access.url), _socket_timeout(access.silence_s):
+    with _own_errors_unwrapped(), failures(access.url), SOCKETS.at_most(access.silence_s):
         try:
             return run()
         except HTTPUnauthorized as error:
@@ -529,15 +530,30 @@ def _ssh_command(access: Access) -> str:
     return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {command} "$@"', "ssh"])
 
 
-@contextmanager
-def _socket_timeout(silence_s: float) -> Iterator[None]:
-    """Set the default timeout of sockets: dulwich has no setting for its own."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(silence_s)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
+class _SocketTimeout:
+    """The default timeout of sockets: dulwich has no setting for its own."""
+
+    def __init__(self) -> None:
+        self._lock, self._asked = threading.Lock(), list[float]()
+        self._before: float | None = None
+
+    @contextmanager
+    def at_most(self, silence_s: float) -> Iterator[None]:
+        """Set the timeout to the shortest that threads of Python ask for, and in the end back."""
+        with self._lock:
+            if not self._asked:
+                self._before = socket.getdefaulttimeout()
+            self._asked.append(silence_s)
+            socket.setdefaulttimeout(min(self._asked))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked.remove(silence_s)
+                socket.setdefaulttimeout(min(self._asked, default=self._before))
+
+
+SOCKETS = _SocketTimeout()
 
 
 def _decode_lines(raw: list[bytes]) -> str:
