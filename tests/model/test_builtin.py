@@ -71,6 +71,13 @@ def test_a_built_in_schema_keeps_its_name() -> None:
         assert getattr(builtin, name) == hash_
 
 
+def test_the_other_type_of_a_flow_keeps_its_name_and_is_in_no_other_thread() -> None:
+    assert builtin.RESULT_FLOW == "1D2NWT19FDSWJ"
+    assert builtin.RESULT_FLOW not in BUILTIN
+    node = builtin.TYPES[builtin.RESULT_FLOW]
+    assert node.payload == {**schema("FLOW"), "title": "Flow with results"}
+
+
 def test_the_table_has_all_of_them_and_the_meta_schema_is_first() -> None:
     assert list(BUILTIN) == list(NAMES.values())
     assert BUILTIN_NODES[0] is META_NODE

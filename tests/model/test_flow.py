@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.flow import (
+    Flow,
     NotAPosition,
     Part,
     Position,
@@ -15,6 +16,7 @@ from uwf_git.model.flow import (
     parent,
     parse_flow,
     parse_position,
+    read_table,
 )
 
 AGENT = {"type": "agent", "agentId": "coder"}
@@ -44,6 +46,35 @@ def test_the_table_tells_what_lies_where() -> None:
     assert (parent("0/1/e0"), parent("0")) == ("0/1", None)
     assert (level("0"), level("0/1/e0")) == (1, 3)
     assert flow.roles == ("coder",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"0": "parallel", "0/0": "agent"},
+        {"0/1": "judged"},
+        {"0/0": "judged", "0/1": "conditional", "0/1/0": "agent"},
+        {"0/0": "judged", "0/1": "left"},
+        {"0/0": "map", "0/0/0": "judged"},
+        {"0": "left loop", "0/0": "loop", "0/0/0": "judged", "0/0/1": "agent"},
+    ],
+)
+def test_a_flow_that_may_end_with_a_verdict_or_a_join_needs_results(
+    changes: dict[str, str],
+) -> None:
+    agent, left = {"type": "agent", "agentId": "a"}, {"onError": "continue"}
+    known: dict[str, dict[str, Any]] = {"agent": agent, "left": {**agent, **left}}
+    known["left loop"] = {"type": "loop", **left}
+    known["judged"] = {**agent, "verifiedBy": {"agentId": "judge", "when": "meta"}}
+
+    def needs(**kinds: str) -> bool:
+        table = {place: known.get(kind, {"type": kind}) for place, kind in kinds.items()}
+        return Flow(read_table(table)).needs_results
+
+    table = {"0": "loop", "0/0": "agent", "0/1": "agent", **changes}
+    assert needs(**table)
+    # An agent after all is the end; of an item it is not.
+    assert needs(**table, **{"1": "agent"}) is (table["0/0"] == "map")
 
 
 def test_a_tenth_sibling_comes_after_the_ninth() -> None:

@@ -17,6 +17,7 @@ from uwf_git.model.builtin import (
     FLOW,
     META,
     MODERATOR,
+    RESULT_FLOW,
     TEXT,
     WORKFLOW,
     reference,
@@ -142,6 +143,18 @@ def test_a_flow_has_no_graph() -> None:
     node, _closure = build_workflow(read("name: x\nroot: {type: agent, agentId: a}\n"), timestamp=0)
     workflow = parse_workflow(node)
     assert (workflow.moderator, workflow.flow is not None) == (None, True)
+
+
+@pytest.mark.parametrize("kind", [FLOW, RESULT_FLOW])
+def test_a_flow_that_needs_results_has_the_type_that_says_so(kind: NodeHash) -> None:
+    verified = ", verifiedBy: {agentId: b, when: meta}" if kind == RESULT_FLOW else ""
+    node, closure = built(f"name: x\nroot: {{type: agent, agentId: a{verified}}}\n")
+    flow = closure[parse_workflow(node).flow or node.hash]
+    assert flow.type == kind
+    assert parse_flow_node(flow).has_results is (kind == RESULT_FLOW)
+    assert set(closure) == {
+        each.hash for each in walk_closure([node.hash], {**closure, node.hash: node}.__getitem__)
+    } - {node.hash} | set(BUILTIN)
 
 
 @pytest.mark.parametrize("payload", [{"nodes": {"1": {"type": "agent"}}}, {"nodes": {}}])

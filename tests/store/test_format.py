@@ -9,7 +9,7 @@ from store.format_page import PACKAGE, PAGE, section, table
 from store.story import THREAD
 
 from uwf_git.commands.admin import SETTINGS
-from uwf_git.model.builtin import BUILTIN_NODES, TEXT
+from uwf_git.model.builtin import BUILTIN_NODES, RESULT_FLOW, TEXT
 from uwf_git.model.event_folds import Words
 from uwf_git.model.event_rules import RULES
 from uwf_git.model.names import NodeHash
@@ -75,6 +75,7 @@ def test_the_refs_are_those_of_the_code() -> None:
 def test_the_built_in_schemas_are_those_of_the_code() -> None:
     rows = table("The built-in schemas")
     assert rows == [[node.payload["title"], node.hash] for node in BUILTIN_NODES]
+    assert f"`Flow with results`, `{RESULT_FLOW}`" in section("The built-in schemas")
 
 
 @pytest.mark.parametrize("title", ["StartNode", "StepNode", "Attempt"])

@@ -23,6 +23,7 @@ from uwf_git.engine.flow_state import (
     merge_map,
     merge_nothing,
     merge_parallel,
+    pick_changes,
     result_value,
 )
 from uwf_git.errors import Refused
@@ -65,6 +66,7 @@ from uwf_git.store.threads.history import (
     Snapshot,
     draft_next,
     find_newest_step,
+    find_previous,
     get_flow,
     get_role,
     get_workflow,
@@ -74,6 +76,7 @@ from uwf_git.store.threads.history import (
 )
 
 _NOBODY = b"uwf <uwf@uwf>"
+JOINER = "uwf:join"
 _MS = 1000
 _ID_SYMBOLS = 26
 # From here on the ids of all branches of a split are the same.
@@ -405,7 +408,7 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
-        meta = _read_result(tips[0])[0]
+        meta = read_result(tips[0])[0]
     return Ending(container.label, said, meta, state, container.flow is None, split)
 
 
@@ -428,7 +431,7 @@ def _merge(
     count, errors = rest
     ours = tip.get_present().state
     if container.kind == "workflow" and container.node is not None and counting:
-        meta, content = _read_result(counting[0][1])
+        meta, content = read_result(counting[0][1])
         return fold_result(ours, meta=meta, content=content, output=container.node.output)
     sides = [Side(n, label_branch(container, n), each.get_present().state) for n, each in counting]
     join = Join(split.get_present().state, ours, sides, errors)
@@ -439,20 +442,39 @@ def _merge(
     else:
         results: list[Any] = [None] * count
         for n, each in counting:
-            results[n] = result_value(*_read_result(each))
+            results[n] = result_value(*read_result(each))
         merged = merge_map(join, container.node, results)
     if merged.conflicts:
         raise merge_conflict(tip.record.thread, container.label, merged.conflicts)
     return merged.state
 
 
-def _read_result(tip: Snapshot) -> tuple[Any, str]:
-    """Return meta and content of the newest step of a branch; None and nothing if it has none."""
-    head = tip.get_head_node()
+def read_result(tip: Snapshot) -> tuple[Any, str]:
+    """Return meta and content of what a branch came to; None and nothing if it took no step."""
+    head, newest = tip.get_head_node(), find_newest_step(tip)
+    found = find_in_flow(tip, newest.record.at)
+    if found is not None and found[0].has_results and not is_work(tip):
+        if newest.record.event == "join":
+            kind = found[0].nodes[found[1].place].kind
+            inner = read_at(tip.objects, newest.commit.parents[-1])
+            if kind == "workflow" and inner.record.status == "completed":
+                return read_result(inner)
+            begun = walk_back(tip, "start", "fork").get_present().state
+            return pick_changes(begun, tip.get_present().state), "{}"
+        if newest.record.retries_left is None:
+            head = tip.get_node(find_previous(head) or head.hash)
     content = find_reference(head.payload.get("content")) if tip.record.depth else None
     if content is None:
         return None, ""
     return head.payload["meta"], str(tip.get_node(content).payload)
+
+
+def is_work(tip: Snapshot) -> bool:
+    """Check whether the newest step of the thread at *tip* is neither a join nor a verdict."""
+    record = find_newest_step(tip).record
+    found = find_in_flow(tip, record.at)
+    verifier = None if found is None else found[0].nodes[found[1].place].verifier
+    return record.event != "join" and (verifier is None or verifier != record.role)
 
 
 def _find_said(tip: Snapshot, *, is_apart: bool) -> str:
@@ -474,7 +496,7 @@ def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Deriv
     at = None if split is None else split.at
     content = "".join(f"{n} {name}: {words}\n" for n, (name, words) in enumerate(ending.said))
     text = build_node(TEXT, content, timestamp=date_ms)
-    agent = build_node(AGENT_CONFIG, {"command": "uwf:join"}, timestamp=date_ms)
+    agent = build_node(AGENT_CONFIG, {"command": JOINER}, timestamp=date_ms)
     step = build_node(
         STEP,
         {

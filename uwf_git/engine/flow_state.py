@@ -333,21 +333,23 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
     merger = _Merger(join, node.fields.get("merge", {}))
     state = merger.merge(_keys(join))
     for side in join.sides:
-        changed = {
-            key: value
-            for key, value in side.state.items()
-            if not _same(value, join.base.get(key, MISSING))
-        }
-        state[f"{_BRANCH}{side.number}"] = {
-            key: value
-            for key, value in changed.items()
-            if key not in _ALWAYS and not key.startswith(_BRANCH)
-        }
+        changed = state[f"{_BRANCH}{side.number}"] = pick_changes(join.base, side.state)
         output = changed.get("output")
         # To JavaScript empty lists and objects are true.
         if output or isinstance(output, dict | list):
             merger.append(state, "outputs", output)
     return merger.finish(without_iteration(state))
+
+
+def pick_changes(base: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of *state* that are not as in *base*, without what every join sets."""
+    return {
+        key: value
+        for key, value in state.items()
+        if key not in _ALWAYS
+        and not key.startswith(_BRANCH)
+        and not _same(value, base.get(key, MISSING))
+    }
 
 
 def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:

@@ -251,7 +251,7 @@ class _Run:
         """Go on to the end of a thread; return its state, and the result of its newest step."""
         flow, entry, items = branch
         at: Position | None = None
-        result: Any = None
+        begun, result = state, None
         while True:
             depth = len(self.roles)
             words = FlowWords(flow.language, state, self._prompt, depth, items, flow)
@@ -262,6 +262,8 @@ class _Run:
                 at = move.at
                 here = _Here(at, move.node, words.inside(at), count_passes(flow, at))
                 state, result = self._do(branch, state, here)
+                if move.kind == "split" and move.node.kind != "workflow":
+                    result = flow_state.pick_changes(begun, state)
             except LoopExhausted:
                 # That is an end too: a person goes on from there.
                 return state, result

@@ -617,3 +617,12 @@ META, TEXT, BYTES, ROLE, MODERATOR, WORKFLOW, AGENT_CONFIG = _NAMES[:7]
 START, STEP, ATTEMPT, TRACE, SIGNAL, AGENT_EXEC_CONTEXT, FLOW = _NAMES[7:]
 
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
+
+# Each thread has all the built-in schemas from its start on; this one comes with its Flows.
+_RESULT_FLOW_NODE = build_node(META, {**_FLOW, "title": "Flow with results"}, timestamp=0)
+RESULT_FLOW = _RESULT_FLOW_NODE.hash
+"""A Flow whose branches result in work where they end with a verdict or a join."""
+
+FLOWS = frozenset({FLOW, RESULT_FLOW})
+TYPES: dict[NodeHash, Node] = {**BUILTIN, RESULT_FLOW: _RESULT_FLOW_NODE}
+"""The types of the nodes that uwf writes."""

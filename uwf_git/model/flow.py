@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args
 
 from uwf_git.model.builtin import find_reference
@@ -115,6 +116,9 @@ class Flow:
     *nodes* are by place, in the order of the file; *language* is ``javascript`` or ``jsonata``.
     """
 
+    has_results = False
+    """A branch of it results in work where it ends with a verdict or a join (FORMAT.md)."""
+
     def __init__(self, nodes: Mapping[str, FlowNode], language: str = "javascript") -> None:
         self.nodes = nodes
         self.language = language
@@ -149,6 +153,21 @@ class Flow:
             if through:
                 found.add(place)
         return frozenset(found)
+
+    @property
+    def needs_results(self) -> bool:
+        """Whether a thread of it, or an item of a map, may end with a verdict or a join."""
+        left = {at for at, node in self.nodes.items() if node.fields.get("onError") == "continue"}
+
+        def may_end(place: str) -> bool:
+            up, rest = parent(place), islice(self.list_from(place), 1, None)
+            is_left = any(place.startswith(f"{each}/") for each in left)
+            if not (is_left or all(each in self.passable or each in left for each in rest)):
+                return False
+            return up is None or self.nodes[up].kind == "map" or may_end(up)
+
+        asked = (each for each in self.nodes.values() if each.kind in SPLITTING or each.verifier)
+        return any(may_end(each.place) for each in asked)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ def _ordered(keys: dict[str, Any]) -> Iterable[str]:
 #
 # Source: json-cas; name = Crockford13(XXH64(ascii(type) + CBOR(payload))), seed 0, without the
 # type for a self-typed node. XXH64 is not collision-resistant: two payloads under one name are an
-# error (store/nodes.py), never a choice.
+# error (store/nodes.py, `recall` in commands/verify/nodes.py), never a choice.
 
 
 def typed_hash(type_hash: NodeHash | None, payload: Any) -> NodeHash:

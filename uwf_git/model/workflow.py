@@ -7,14 +7,17 @@ from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import (
     BUILTIN_NODES,
     FLOW,
+    FLOWS,
     META,
     MODERATOR,
+    RESULT_FLOW,
     ROLE,
+    TYPES,
     WORKFLOW,
     find_reference,
     reference,
 )
-from uwf_git.model.flow import Flow, parse_flow
+from uwf_git.model.flow import Flow, parse_flow, read_table
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 
@@ -173,7 +176,7 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
     roles, nodes = build_roles(definition.roles, timestamp=timestamp)
     flow, default = definition.flow, definition.default_agent
     moves = build_moves(flow or definition.graph, timestamp=timestamp)
-    used = () if flow is None else flow.used
+    used = [TYPES[moves.type], *(() if flow is None else flow.used)]
     closure = {node.hash: node for node in (*BUILTIN_NODES, *nodes, moves, *used)}
     payload = {
         "name": definition.name,
@@ -223,7 +226,8 @@ def build_moves(moves: "Graph | FlowDefinition", *, timestamp: int) -> Node:
     if not isinstance(moves, Mapping):
         payload: dict[str, Any] = {} if moves.language is None else {"language": moves.language}
         payload["nodes"] = {place: dict(fields) for place, fields in moves.nodes.items()}
-        return build_node(FLOW, payload, timestamp=timestamp)
+        kind = RESULT_FLOW if Flow(read_table(moves.nodes)).needs_results else FLOW
+        return build_node(kind, payload, timestamp=timestamp)
     rows = [
         {
             "from": position,
@@ -292,12 +296,14 @@ def parse_role(node: Node) -> Role:
 
 
 def parse_flow_node(node: Node) -> Flow:
-    if node.type != FLOW:
+    if node.type not in FLOWS:
         raise NotAWorkflow(node, "flow")
     try:
-        return parse_flow(node.payload)
+        flow = parse_flow(node.payload)
     except ValueError as error:
         raise NotAWorkflow(node, "flow") from error
+    flow.has_results = node.type == RESULT_FLOW
+    return flow
 
 
 def parse_graph(node: Node) -> Graph:

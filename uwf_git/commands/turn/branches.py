@@ -6,7 +6,15 @@ from typing import Any
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import find_ends, find_owner
-from uwf_git.commands.split import Ending, ReadSplit, find_split, plan_ending, read_split
+from uwf_git.commands.split import (
+    Ending,
+    ReadSplit,
+    find_split,
+    is_work,
+    plan_ending,
+    read_result,
+    read_split,
+)
 from uwf_git.commands.turn.next_move import NextMove, advise, find_next_move, find_steered
 from uwf_git.commands.turn.turn import (
     choose_workdir,
@@ -210,7 +218,7 @@ def find_source(store: Store, snapshot: Snapshot) -> str | None:
 _AGAIN = "`uwf thread poke {thread} -m '…'` has the last step taken again"
 _ANEW = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
 _OTHERWISE = (
-    "no agent took its last step, so none can take it again: `uwf thread fork {parent}` begins a "
+    "it ends with no work that an agent could take again: `uwf thread fork {parent}` begins a "
     "thread before the role's turn, and `uwf thread amend` can give that one another workflow"
 )
 
@@ -223,7 +231,7 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
     thread, parent, hint = branch.record.thread, tip.record.thread, _AGAIN
     if branch.record.status == "killed":
         hint = _ANEW
-    elif not branch.record.depth or "branches" in branch.get_head_node().payload:
+    elif not branch.record.depth or not is_work(branch):
         hint = _OTHERWISE
     return Refused(
         f"the result of thread {thread} does not fit its role in {parent}: {problem}",
@@ -236,13 +244,8 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
 
 def check_result(store: Store, snapshot: Snapshot) -> None:
     trunk = read_trunk(store, snapshot)
-    if trunk and (unfit := find_unfit(trunk, snapshot, _read_result(snapshot))) is not None:
+    if trunk and (unfit := find_unfit(trunk, snapshot, read_result(snapshot)[0])) is not None:
         raise unfit
-
-
-def _read_result(branch: Snapshot) -> Any:
-    """Return the meta with which *branch* ends; None if it took no step."""
-    return branch.get_head_node().payload.get("meta") if branch.record.depth else None
 
 
 def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
@@ -253,7 +256,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     branch = find_tip(store, split.children[0].thread)
     if branch is None or branch.record.status != "ready" or find_next_move(branch).role != END:
         return None
-    return find_unfit(tip, branch, _read_result(branch))
+    return find_unfit(tip, branch, read_result(branch)[0])
 
 
 # Whether the branches of a thread can be joined, and what they came to.

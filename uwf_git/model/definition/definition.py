@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.errors import Problem, Refused
-from uwf_git.model.builtin import FLOW, ROLE, WORKFLOW, find_reference
+from uwf_git.model.builtin import FLOWS, ROLE, WORKFLOW, find_reference
 from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, render_path
@@ -364,7 +364,7 @@ class UsedWorkflow(NamedTuple):
 
     def list_files(self) -> list[str]:
         """List the fixed paths of its roles' ``outputFile``; none if branches in it work apart."""
-        tables = [node.payload["nodes"] for node in self.nodes if node.type == FLOW]
+        tables = [node.payload["nodes"] for node in self.nodes if node.type in FLOWS]
         if any("isolation" in fields for table in tables for fields in table.values()):
             return []
         files = [node.payload.get("outputFile") for node in self.nodes if node.type == ROLE]
@@ -391,7 +391,7 @@ class UsedWorkflow(NamedTuple):
             ]
             deepest = max((1 + of_workflow(inner, level) for inner in roles if inner), default=0)
             flow = find_reference(workflow.payload.get("flow"))
-            if flow is None or flow not in nodes or nodes[flow].type != FLOW:
+            if flow is None or flow not in nodes or nodes[flow].type not in FLOWS:
                 return deepest
             inside = _nesting_of_flow(nodes[flow], lambda name: of_workflow(name, level))
             return max(deepest, inside)

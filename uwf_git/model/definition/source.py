@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Problem, Refused
-from uwf_git.model.builtin import reference
+from uwf_git.model.builtin import TYPES, reference
 from uwf_git.model.definition.definition import (
     AgentSpec,
     Definition,
@@ -282,7 +282,7 @@ def append_addition(
     if addition.agent_overrides:
         own = write_agents(addition.agent_overrides)
         payload["agentOverrides"] = {**payload.get("agentOverrides", {}), **own}
-    added = {node.hash: node for node in (*nodes, moves)}
+    added = {node.hash: node for node in (*nodes, TYPES[moves.type], moves)}
     return build_node(workflow.type, payload, timestamp=timestamp), list(added.values())
 
 
