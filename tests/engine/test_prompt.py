@@ -29,6 +29,14 @@ def test_prompt_of_the_first_turn(context: MakeContext, golden: Golden) -> None:
     golden("prompts/first-turn.md", build_prompt(context(steps=[], depth=0, role=role)))
 
 
+def test_prompt_after_a_join(context: MakeContext, golden: Golden) -> None:
+    said = [{"role": "reviewer", "meta": {"approved": False}, "content": "Not yet.\n\nLine 42."}]
+    silent = {"role": "tester", "meta": {}, "content": ""}
+    join = step(2, role="checks", content="0 reviewer: Not yet.", branches=said + [silent] * 50)
+
+    golden("prompts/join.md", build_prompt(context(steps=[join], depth=2)))
+
+
 def test_prompt_of_a_later_attempt(context: MakeContext, golden: Golden) -> None:
     error = {"kind": "schema", "message": "approved: 'yes' is not of type 'boolean'"}
     role = DOCUMENT["role"] | {"extractPrompt": "approved is your verdict."}

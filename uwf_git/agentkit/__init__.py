@@ -42,6 +42,7 @@ from uwf_git.agentkit.turn import (
 )
 from uwf_git.engine.turn_context import (
     AgentContext,
+    BranchStep,
     ExtractContext,
     InputFile,
     LastError,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentContext",
     "AgentResult",
+    "BranchStep",
     "ExtractContext",
     "Extracted",
     "InputFile",

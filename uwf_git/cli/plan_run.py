@@ -41,6 +41,7 @@ from uwf_git.commands.plan import (
 from uwf_git.commands.start import StartRequest
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.choose_agent import name_agent
+from uwf_git.commands.turn.flow import find_limit
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -52,11 +53,11 @@ from uwf_git.plan.phases import EXECUTOR, PLAN_VERIFIER, VERIFIER, WORKERS, Plan
 from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import Snapshot, get_typed
+from uwf_git.store.threads.history import Snapshot, get_typed, read_snapshot
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
 PLAN_EXITS = {
-    1: "the plans were stopped, or cannot be begun",
+    1: "the plans were stopped, are at a limit of their thread, or cannot be begun",
     3: "the plans wait for a person, for a resume or for a usage limit",
     4: "another process drives the plans",
 }
@@ -487,6 +488,10 @@ class PlanDriver:
         elif self.state.phase == "waiting_human":
             why = "for the answer of a person"
             hint = f"`uwf thread answer {self._thread}`, then `uwf plan resume`"
+        elif not self.state.is_paused and self.state.until_ms is None:
+            tip = read_snapshot(self._store, get_head(self._store, self._thread).commit)
+            if (reached := find_limit(self._store, tip)) is not None:
+                raise reached
         raise AgentFailed(
             f"the plans wait: {why}", code="plans-wait", hint=hint, thread=self._thread
         )

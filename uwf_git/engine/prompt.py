@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from uwf_git.engine.turn_context import AgentContext, RoleView
+from uwf_git.engine.turn_context import AgentContext, BranchStep, RoleView
 from uwf_git.model.builtin import follow_reference
 from uwf_git.model.yaml_render import render_yaml
 
@@ -462,11 +462,21 @@ def _build_history(context: AgentContext, budget: int) -> list[str]:
 
 def _build_newest(context: AgentContext, count: int, budget: int) -> str:
     step = context.steps[-1]
+    branches = step.branches[:_MOST_OLDER]
+    share = budget // (1 + len(branches))
+    parts = _build_said(context, f"## Step {count}, the newest: {step.role}", step, share)
+    for each in branches:
+        parts += _build_said(context, f"### A branch of it: {each.role}", each, share)
+    if left := len(step.branches) - len(branches):
+        parts.append(f"[… {left:,} branches are left out; {_whole(context)} …]")
+    return "\n\n".join(parts)
+
+
+def _build_said(context: AgentContext, heading: str, step: BranchStep, budget: int) -> list[str]:
     meta = _cut(literal(step.meta), budget // 4, context)
     content = _cut(step.content, budget - len(meta), context)
-    heading = f"## Step {count}, the newest: {step.role}"
     parts = [heading, mark("meta", meta)]
-    return "\n\n".join([*parts, mark("content", content)] if content else parts)
+    return [*parts, mark("content", content)] if content else parts
 
 
 def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:

@@ -4,9 +4,10 @@ Each stage has all of the stage before it, and no stage has anything that ``uwf 
 would not print.
 """
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -125,12 +126,18 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One turn that was taken."""
+class BranchStep:
+    """What the last agent of a branch said, or the agent whose work it judged."""
 
     role: str
     meta: Any
     content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(BranchStep):
+    """One turn that was taken."""
+
     agent: str
     hash: str
     timestamp: int
@@ -141,6 +148,9 @@ class Step:
 
     usage: dict[str, Any] = field(default_factory=dict)
     """The usage that it reported."""
+
+    branches: tuple[BranchStep, ...] = ()
+    """Of a join: what its branches said last, and theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,17 +253,20 @@ def build_extract_context(context: AgentContext, agent_content: str) -> ExtractC
     return ExtractContext(**known, agent_content=agent_content)
 
 
+def tell_branches(step: Step) -> str:
+    """Return what the branches of a join said, to stand below its own text; "" for no join."""
+    metas = (json.dumps(each.meta, ensure_ascii=False) for each in step.branches)
+    pairs = zip(step.branches, metas, strict=True)
+    return "".join(f"\n\n{each.role}: {meta}\n{each.content}" for each, meta in pairs)
+
+
 def parse_context(document: Any) -> AgentContext:
     """Parse the document that ``uwf thread context`` prints. Unknown keys are ignored.
 
     Steps that are a lazy list are read, and parsed, when they are accessed.
     """
-    steps = document.get("steps") if isinstance(document, dict) else None
-    if not isinstance(steps, LazyList):
-        whole: AgentContext = _parse(AgentContext, document, "")
-        return whole
-    context: AgentContext = _parse(AgentContext, {**document, "steps": []}, "")
-    return replace(context, steps=steps.mapped(lambda step: _parse(Step, step, "a step")))
+    context: AgentContext = _parse(AgentContext, document, "")
+    return context
 
 
 def _parse(kind: Any, document: Any, path: str) -> Any:
@@ -307,6 +320,8 @@ def _read(wanted: Any, value: Any, at: str) -> Any:
         if not isinstance(value, list):
             raise _bad_context(at, "is not a list")
         kind = get_args(wanted)[0]
+        if isinstance(value, LazyList):
+            return value.mapped(lambda each: _read(kind, each, "a step"))
         return tuple(_read(kind, each, f"{at}[{n}]") for n, each in enumerate(value))
     if bool in get_args(wanted) and not isinstance(value, dict | bool):
         raise _bad_context(at, "is not a JSON Schema")

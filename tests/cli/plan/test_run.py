@@ -97,6 +97,10 @@ def test_resume_may_change_how_many_tries_there_are(uwf: Uwf) -> None:
     assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
 
     assert uwf("plan", "resume", "--max-retries", "1").status == 3
+    uwf.json("thread", "amend", "@", "--max-steps", "3")
+    uwf("plan", "resume", "--max-retries", "2").says(1, "is at its limit: 3 of 3 steps")
+    assert "is at its limit: 3 of 3 steps" in uwf.json("plan", "status")["limit"]
+    uwf.json("thread", "amend", "@", "--max-steps", "30")
     ran = uwf("plan", "resume", "--max-retries", "3")
 
     assert ran.status == 0, ran.err

@@ -8,6 +8,7 @@ from commands.turns import BAD, PLANS, branches, script, take
 from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
 from refusing import refuses
 
+from uwf_git.agentkit.llm.tools import ToolArguments, fetch_thread
 from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.thread.show import _text
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -196,6 +197,28 @@ def test_branch_has_the_steps_before_its_split(world: World) -> None:
     tester = seen.contexts["tester"][0]
     assert (tester["depth"], tester["steps"][0]["content"]) == (1, "x = 1")
     assert "This is step 3 of a thread" in render_prompt(tester)
+    closer = seen.contexts["closer"][0]
+    assert [each["role"] for each in closer["steps"][-1]["branches"]] == ["reviewer", "tester"]
+    assert "### A branch of it: tester" in render_prompt(closer)
+
+
+def test_text_of_verified_work_reaches_who_comes_after_the_join(world: World) -> None:
+    work = "{type: agent, agentId: coder, verifiedBy: {agentId: judge, when: meta.ok}}"
+    closer = "    - {type: agent, agentId: closer}\n"
+    inner = f"{{type: map, over: state.l, as: i, nodes: [{work}]}}"
+    thread = world.begun(
+        "name: v\ninitialState: {l: [1]}\nroot:\n  type: sequential\n  nodes:\n"
+        f"    - {{type: parallel, name: both, nodes: [{inner}]}}\n{closer}"
+    )
+    seen = Seen(coder="Line 42 is wrong.", judge={"ok": True})
+
+    drive(world, thread, seen)
+
+    context = parse_context(seen.contexts["closer"][0])
+    said = [(each.role, each.meta) for each in context.steps[-1].branches]
+    assert said == [("coder", {}), ("judge", {"ok": True})]
+    told = (build_page(context), fetch_thread(context, ToolArguments("fetch_thread", {"step": 1})))
+    assert all("coder: {}\nLine 42 is wrong." in each for each in told)
 
 
 def test_conversation_is_given_only_where_it_can_go_on(world: World, thread: ThreadId) -> None:

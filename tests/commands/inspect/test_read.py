@@ -180,6 +180,17 @@ def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId,
     assert steps[0]["meta"][1] == {"kind": "added", "path": "why[0]", "after": "x"}
 
 
+def test_joins_differ_where_their_branches_said_something_else(world: World) -> None:
+    threads = [world.begun(CHECKS) for _ in range(2)]
+    for thread, line in zip(threads, ("Line 1.", "Line 2."), strict=True):
+        drive(world, thread, script(coder="x", reviewer=f"Not yet.\n\n{line}"))
+
+    step = diff_threads(world.store, *threads)["steps"][0]
+
+    assert (step["role"], step["meta"]) == ("checks", [])
+    assert "-Line 1.\n+Line 2.\n" in step["content"]
+
+
 def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
     """Take a step that first fails some times; return its node."""
     for _ in range(failures):

@@ -20,7 +20,7 @@ from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.files import open_left_file, walk_down
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
-from uwf_git.engine.turn_context import AgentContext
+from uwf_git.engine.turn_context import AgentContext, tell_branches
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.text import cut_middle
 
@@ -456,7 +456,8 @@ def _list_steps(context: AgentContext) -> str:
 def _show_step(context: AgentContext, number: int) -> str:
     step = context.steps[number - 1]
     heading = f"step {number}, {step.role}, by {step.agent}"
-    return f"{heading}\nmeta: {json.dumps(step.meta, ensure_ascii=False)}\n\n{step.content}"
+    said = step.content + tell_branches(step)
+    return f"{heading}\nmeta: {json.dumps(step.meta, ensure_ascii=False)}\n\n{said}"
 
 
 CHANGING = {"write_file", "patch_file", "shell"}

@@ -9,7 +9,14 @@ from typing import Any
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.family import count_steps_before
-from uwf_git.commands.inspect.show import get_text, view_error, view_steps, view_tried
+from uwf_git.commands.inspect.show import (
+    get_text,
+    view_branches,
+    view_error,
+    view_steps,
+    view_tried,
+)
+from uwf_git.commands.split import JOINER
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.flow import (
     FlowPlace,
@@ -319,6 +326,9 @@ def _view_steps(
                     own.update([found])
             if not own.get(step["hash"]):
                 del step["session"]
+        if step["agent"] == JOINER:
+            node = snapshot.get_node(step["hash"])
+            step["branches"] = list(view_branches(snapshot, node))
         return step
 
     return view_steps(snapshot, count_steps_before(store, snapshot)).mapped(view)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.list import name_damage, walk_threads
-from uwf_git.commands.inspect.show import Commands, get_text
+from uwf_git.commands.inspect.show import Commands, get_text, view_branches
 from uwf_git.commands.inspect.story import Entry, StoryReader, Telling, count_failed
 from uwf_git.engine.diff import ValuePath, align, diff_texts, diff_values
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
@@ -348,7 +348,12 @@ class _Turn(NamedTuple):
 
     @property
     def content(self) -> str:
-        return get_text(self.side.tip, self.node.payload.get("content"))
+        """What was said; of a join, by the branches."""
+        said = [get_text(self.side.tip, self.node.payload.get("content"))]
+        for each in view_branches(self.side.tip, self.node):
+            meta = json.dumps(each["meta"], ensure_ascii=False)
+            said.append(f"{each['role']}: {meta}\n{each['content']}")
+        return "\n\n".join(filter(None, said))
 
     def view(self) -> dict[str, Any]:
         return {

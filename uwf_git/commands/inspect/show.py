@@ -3,12 +3,12 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.family import find_number
-from uwf_git.commands.split import find_node, name_work
+from uwf_git.commands.split import find_node, name_work, read_flow
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import (
     FlowPlace,
@@ -38,6 +38,7 @@ from uwf_git.store.threads.history import (
     StepChain,
     check_type,
     find_newest_step,
+    find_previous,
     get_role,
     get_typed,
     get_workflow,
@@ -102,6 +103,25 @@ def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[
     """Return the documents of all steps, *before* included, oldest first, each read on access."""
     commands, chain = Commands(snapshot), StepChain(snapshot, before)
     return lazy_list(len(chain), lambda place: view_step(snapshot, chain.get(place), commands))
+
+
+def view_branches(snapshot: Snapshot, step: Node) -> Iterator[dict[str, Any]]:
+    """Yield what the branches of a join said last, and before a verdict of this flow the work.
+
+    A branch that ends with a join stands for the branches of that.
+    """
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
+    judges = {None} if flow is None else {each.verifier for each in flow.nodes.values()}
+    for head in filter(None, map(find_reference, step.payload.get("branches", ()))):
+        newest = snapshot.get_node(head)
+        if "branches" in newest.payload:
+            yield from view_branches(snapshot, newest)
+            continue
+        before = newest.payload.get("role") in judges and find_previous(newest)
+        for node in (*([snapshot.get_node(before)] if before else []), newest):
+            if node.type == STEP:
+                said = {name: node.payload[name] for name in ("role", "meta")}
+                yield said | {"content": get_text(snapshot, node.payload["content"])}
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
