@@ -11,13 +11,7 @@ from uwf_git.cli.caller import caller_of, without_password_prompt
 from uwf_git.cli.output.screen import confirm, emit, note, wide_option
 from uwf_git.cli.session import Session
 from uwf_git.commands.inspect.list import name_damage
-from uwf_git.commands.remote.fetch import (
-    Fetched,
-    clone_store,
-    divergence_hint,
-    fetch_remote,
-    refusal_hint,
-)
+from uwf_git.commands.remote.fetch import Fetched, clone_store, fetch_remote, refusal_hint
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.remote.push_plan import (
     FirstPush,
@@ -236,7 +230,7 @@ def fetch_document(fetched: Fetched) -> dict[str, Any]:
                 "problem": each.finding.message
                 if each.finding
                 else f"here {each.local}, there {each.tracked}",
-                "hint": divergence_hint(each),
+                "hint": each.hint,
             }
             for each in fetched.of("diverged")
         ],

@@ -30,7 +30,7 @@ from uwf_git.store.threads.history import (
     read_trunk,
     walk_trunks,
 )
-from uwf_git.store.threads.local_files import is_being_stopped
+from uwf_git.store.threads.local_files import find_driver, is_being_stopped
 
 STRANGER_HINT = (
     "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "
@@ -205,6 +205,16 @@ class Family:
             return tip is not None and self._note(tip)
         # It names no thread that can be read, but a split may list it.
         return thread in list_present_descendants(self._store, self.root)
+
+    def list_started(self, threads: Iterable[ThreadId]) -> list[ThreadId]:
+        """List which of *threads* its agents, and theirs, started and nobody drives here."""
+        new = [x for x in threads if read_time_ms(x) >= self._oldest_ms and x not in self]
+        tips = [find_tip(self._store, each) for each in new if not find_driver(self._store, each)]
+        parents = {tip.record.thread: tip.record.parent_thread for tip in tips if tip is not None}
+        found = {parent for parent in parents.values() if parent and parent in self}
+        while more := {each for each, parent in parents.items() if parent in found} - found:
+            found |= more
+        return [each for each in parents if each in found]
 
     def _note(self, snapshot: Snapshot) -> bool:
         thread, trunk = snapshot.record.thread, snapshot.get_trunk()

@@ -20,12 +20,13 @@ from uwf_git.commands.worktree.worktrees import (
     ForgottenWork,
     forget_chain,
     forget_work,
+    remove_fork_worktree,
     remove_left_worktree,
 )
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.objects.commit import is_descendant
-from uwf_git.store.remotes.remotes import Remote, Sides, forget_tracked, list_sides, read_shared
+from uwf_git.store.remotes.remotes import Sides, find_peer, forget_tracked, list_sides, read_shared
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
@@ -191,6 +192,9 @@ class Removed(NamedTuple):
     work: ForgottenWork | None = None
     """Of a branch that worked apart: the ref of its work, which was deleted."""
 
+    place: str | None = None
+    """Of a fork: the work tree that uwf made for it, if that stays."""
+
 
 def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
     """Remove an archived thread: its refs, its tracking refs, its local files, its work."""
@@ -208,8 +212,10 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
                 hint="try again when it has ended",
                 thread=thread,
             )
-        work = None
-        if parent is not None:
+        work = place = None
+        if parent is None:
+            place = remove_fork_worktree(store, caller.environ, thread, removal.commit)
+        else:
             work = forget_work(store, caller.environ, thread=thread, parent=parent, cwd=caller.cwd)
         work = work or forget_chain(store, caller.environ, thread, cwd=caller.cwd)
         remove_runs(store, thread)
@@ -228,7 +234,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
         if not store.refs.delete(ARCHIVE + thread, seen=removal.commit):
             raise HeadMoved(thread)
         forget_lock(store, thread)
-    return Removed(removal, remotes, work)
+    return Removed(removal, remotes, work, place)
 
 
 # Adopt a remote's history for a diverged thread, once a fork keeps the local one.
@@ -243,7 +249,7 @@ def adopt_remote_history(
     """Move *thread* from *kept*, which another thread has in its history, to a remote's head.
 
     Branches that *kept* has joined go on as at the remote too. Return the remote, or None if the
-    thread has diverged from no remote, or is busy.
+    thread has diverged from no remote, agrees with another one, or is busy.
     """
     follows = _adopt(store, caller, thread, kept)
     for end in list_joined(store, kept) if follows else ():
@@ -252,7 +258,7 @@ def adopt_remote_history(
 
 
 def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | None:
-    for remote, sides, there in _diverged(store, thread, kept):
+    for name, sides, there in _diverged(store, thread, kept):
         is_archived = sides.there_archived is not None
         try:
             with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -265,7 +271,7 @@ def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | N
                 if head.archived:
                     replace_archive(store, head, there, archived=is_archived)
                     forget_lock(store, thread)
-                    return remote.name
+                    return name
                 moved = advance_head(store, head, there)
                 if is_archived:
                     # Archive after the move: a kill in between must not leave an active ref that
@@ -274,11 +280,11 @@ def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | N
                     forget_workdir(store, thread)
         except Conflict:
             continue
-        return remote.name
+        return name
     return None
 
 
-def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides, Oid]]:
+def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[str, Sides, Oid]]:
     """List the remotes from which the thread, here at *kept*, has diverged, and where it is."""
     for remote, sides in list_sides(store, thread):
         there = sides.there
@@ -292,5 +298,6 @@ def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remot
             # What has joined another end than the remote has cannot be pushed either.
             ends = list_new_joins(store, kept, there)
             is_behind = find_false_join(store, ends, read_shared(store, remote)) is None
-        if not is_ahead and not is_behind:
-            yield remote, sides, there
+        # No other remote is left for this one: both would lead the thread in a circle.
+        if not is_ahead and not is_behind and find_peer(store, thread, kept, there) is None:
+            yield remote.name, sides, there

@@ -30,7 +30,7 @@ from uwf_git.commands.workflow.find import (
     find_workflow,
     list_all_workflows,
 )
-from uwf_git.commands.worktree.chain import find_settings
+from uwf_git.commands.worktree.chain import begin_fork, find_settings
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, ROLE, STEP
@@ -478,6 +478,9 @@ class ForkRequest(NamedTuple):
     workdir: str | None = None
     """Where its agents run; None: the other thread's directory, or else the caller's."""
 
+    files: str | None = None
+    """The commit of the files in *workdir*, if it is one of the other thread's chain."""
+
 
 class Forked(NamedTuple):
     workflow: NodeHash
@@ -505,6 +508,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     commit = record_next(store, point, new, caller.signing(store))
     give_workdir(store, thread, workdir, known=find_settings(store, head.thread))
     create_head(store, thread, commit)
+    begin_fork(store, caller.environ, thread, commit, request.files)
     release(store, head.thread, point.commit.oid)
     record, at = point.record, point.commit.oid
     follows = None

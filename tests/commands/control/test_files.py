@@ -5,17 +5,25 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from commands.step.test_ending import edits, files_of, fresh, user_state
-from commands.worktree.project import begin_project, begin_split, children, commit_all
-from commands.world import Git, World, read_thread, says
+from commands.worktree.project import (
+    PAIR,
+    begin_project,
+    begin_split,
+    children,
+    commit_all,
+    writer,
+)
+from commands.world import DEMO, Git, World, read_thread, says
 from conftest import Draws
 from refusing import raising, refuses
 
 from uwf_git.commands.after import warn_of_files
 from uwf_git.commands.control import files
+from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.control.files import (
     find_files,
     fork_with_files,
@@ -29,6 +37,7 @@ from uwf_git.commands.control.files import (
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import Conflict, StoreFailed
@@ -187,6 +196,99 @@ def test_a_thread_begins_with_the_files_that_its_first_turn_found(world: World, 
     assert read_all(world.place).keys() == {".gitignore", "mine", "notes", "part/deep"}
 
 
+def test_a_plan_is_gone_back_to_and_forked_before_a_file_has_changed(
+    world: World, git: Git, fresh: ThreadId, tmp_path: Path
+) -> None:
+    world.step(fresh, says({"text": "a plan"}))
+    planned = read_all(world.place)
+    (world.place / "mine").touch()
+    commit_all(world.place, git)
+    request, into = ForkRequest(fresh, "1"), tmp_path / "fork"
+    fork_with_files(world.store, world.caller, request, thread=world.new_id(), into=str(into))
+    restored = restore_files(world.store, world.caller, fresh, "1")
+    assert read_all(into) == read_all(world.place) == planned
+    restore_files(world.store, world.caller, fresh, restored.before)
+    assert (world.place / "mine").exists()
+    with refuses("no-files", match="how they were is not known here") as caught:
+        restore_files(world.store, world.caller, world.fork(world.begun()), "0")
+    assert "--full` has its steps" in str(caught.value.hint)
+
+
+SHARED = PAIR.replace("isolation: worktree", "merge: last")
+
+
+def join(world: World, source: str, play: Player) -> ThreadId:
+    """Return a thread that began with branches, which are joined, and then waits for a person."""
+    thread = world.begun(source, "nobody", "closer=human")
+    while world.step(thread, play).status != "waiting":
+        pass
+    return thread
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_what_branches_left_in_the_project_is_of_their_join(
+    world: World,
+    git: Git,
+    is_committed: bool,  # noqa: FBT001 (the value tested)
+) -> None:
+    begin_project(world, git)
+    if not is_committed:
+        (world.place / "mine").touch()
+    begun = read_all(world.place).keys()
+
+    def play(turn: Turn) -> Played:
+        played = writer()(turn)
+        if is_committed and turn.role == "three":
+            commit_all(world.place, git)
+        return played
+
+    thread = join(world, SHARED, play)
+    world.answer(thread, PersonAnswer({}))
+    assert changed(world, thread, "2") == []
+    names = ["one.new", "three.new", "two.new"]
+    rows = ["notes +3 -0", *(f"{name} +1 -0" for name in names)]
+    assert changed(world, thread) == changed(world, thread, "1") == rows
+    fork = world.fork(thread, "1")
+    world.kill(thread)
+    world.remove(thread)
+    git("gc", "--quiet", "--prune=now", cwd=world.place)
+    for step in ("0", "1"):
+        restore_files(world.store, world.caller, fork, step)
+        assert read_all(world.place).keys() == {*begun, *(names if step == "1" else ())}
+
+
+def test_a_join_of_branches_that_worked_apart_changes_no_file(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = join(world, PAIR, writer())
+    assert changed(world, thread, "1") == []
+    world.answer(thread, PersonAnswer({}))
+    assert changed(world, thread, "1") == []
+    assert files_of(world, thread) == []
+
+
+def test_what_branches_left_unrecorded_is_refused(world: World, git: Git) -> None:
+    begin_project(world, git)
+    world.configure("uwf.recordFiles", "false")
+    thread = join(world, SHARED, writer())
+    with refuses("no-files", match="those of step 1 were not recorded"):
+        restore_files(world.store, world.caller, thread, "1")
+
+
+def test_a_file_with_a_key_of_a_branch_is_not_recorded_by_the_join(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_project(world, git)
+    thread, environ = world.stepped(source=SHARED), cast("dict[str, str]", world.caller.environ)
+    with monkeypatch.context() as patched:
+        patched.setitem(environ, "MY_API_KEY", "0123456789abcdef")
+        world.step(thread, edits(lambda place: (place / "new").write_text("0123456789abcdef")))
+    # By a process that does not know the key.
+    while world.step(thread, writer()).status == "split":
+        pass
+    assert changed(world, thread, "1") == ["notes +1 -0", "three.new +1 -0"]
+    assert "0123456789abcdef" not in git("log", "--all", "-p", cwd=world.place)
+
+
 def test_a_fork_has_the_steps_of_a_thread_that_only_read_and_has_ended(
     world: World, fresh: ThreadId
 ) -> None:
@@ -207,6 +309,41 @@ def test_a_fork_without_files_shows_the_steps_that_it_shares(
     assert changed(world, fork) == ["more +1 -0", "new +1 -0", "notes +0 -1"]
     restore_files(world.store, world.caller, fork, "1")
     assert (world.place / "new").read_text() == "one\n"
+
+
+def test_files_that_a_fork_shares_outlive_the_thread_that_made_them(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    fork = world.fork(world.fork(thread, "2"), "1")
+    world.kill(thread)
+    world.remove(thread)
+    git("gc", "--quiet", "--prune=now", cwd=world.place)
+    assert changed(world, fork, "1") == ["new +1 -0"]
+    restore_files(world.store, world.caller, fork, "1")
+    assert (world.place / "new").read_text() == "one\n"
+    world.kill(fork)
+    assert world.remove(fork)[0].work is not None
+    assert fork not in git("for-each-ref", "refs/uwf", cwd=world.place)
+
+
+def test_what_is_there_when_a_fork_begins_is_no_change_of_a_person(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(DEMO, "nobody", "checker=human")
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    (world.place / "more").touch()
+    fork = world.fork(thread)
+    assert world.step(fork).status == "waiting"
+    (world.place / "mine").touch()
+    world.answer(fork, PersonAnswer({"ok": False}))
+    assert changed(world, fork, "2") == ["mine +0 -0"]
+
+
+def test_a_replaced_commit_is_read_as_it_was_recorded(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    ref = f"refs/uwf/work/{thread}"
+    git("replace", ref, f"{ref}~2", cwd=world.place)
+    assert changed(world, thread, "2") == ["new +1 -1", "notes +0 -1"]
 
 
 @pytest.mark.parametrize("makes", [True, False])
@@ -669,6 +806,47 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     assert user_state(world.place, git) == state
     restore_files(world.store, world.caller, thread, taken.before)
     assert (world.place / "notes").read_text() == "begun\n"
+
+
+def test_the_rest_is_taken_and_after_an_undo_all_of_it(
+    world: World, thread: ThreadId, tmp_path: Path
+) -> None:
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
+
+    def write(*lines: str) -> str:
+        world.step(new, edits(lambda place: (place / "long").write_text("\n".join(lines))))
+        taken = take_files(world.store, world.caller, thread, new)
+        assert (world.place / "long").read_text() == "\n".join(lines)
+        return taken.before
+
+    undo = write("one")
+    write("one", "two")
+    last = write("three")
+    restore_files(world.store, world.caller, thread, last)
+    write("four")
+    restore_files(world.store, world.caller, thread, undo)
+    write("five")
+
+
+@pytest.mark.parametrize("has_more", [False, True])
+def test_the_work_tree_of_a_fork_goes_with_it_unless_it_has_what_is_not_recorded(
+    world: World, git: Git, thread: ThreadId, *, has_more: bool
+) -> None:
+    new = world.new_id()
+    request = ForkRequest(thread)
+    _, path = fork_with_files(world.store, world.caller, request, thread=new, into=None)
+    world.step(new, edits(lambda place: (place / "more").touch()))
+    world.kill(new)
+    Path(path, "ignored.tmp").touch()
+    if has_more:
+        Path(path, "mine").touch()
+
+    (removed,) = world.remove(new)
+
+    assert removed.place == (path if has_more else None)
+    assert os.path.isdir(path) == has_more
+    assert (path in git("worktree", "list", cwd=world.place)) == has_more
 
 
 def test_what_another_thread_left_out_is_told_and_what_is_ignored_here_is_given_back(

@@ -19,6 +19,7 @@ from uwf_git.commands.fleet.claims import Hub, Keeper
 from uwf_git.commands.fleet.shared_drive import Share, SharedDrive, hold_shared_drive
 from uwf_git.commands.remote.push import Pushed
 from uwf_git.commands.remote.push_plan import NotPushed
+from uwf_git.commands.start import StartRequest
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
@@ -26,6 +27,7 @@ from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.remotes.remotes import parse_remote_url
 from uwf_git.store.remotes.transport import RemoteFailed
+from uwf_git.store.threads.local_files import lock_drive
 
 
 def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
@@ -282,6 +284,31 @@ def test_an_end_that_came_too_late_is_kept_as_a_fork(sites: Sites, hub: Path) ->
     assert refs_of(hub)[f"archive/{thread}"] == site.find(f"archive/{thread}")
     assert ours not in {None, site.find(f"archive/{thread}")}
     assert len(site.refs("threads")) == 1
+
+
+def test_threads_that_agents_start_go_to_the_hub_unless_somebody_drives_them(
+    sites: Sites, hub: Path
+) -> None:
+    site, other, thread = sites
+    other.world.put(PLAIN)
+    other.push()
+    site.world.start()
+    started = [thread]
+
+    def begin(workflow: str) -> ThreadId:
+        return site.world.begin(StartRequest(workflow, "Do.", ("mine",), parent=started[-1]))
+
+    def play(turn: Turn) -> Played:
+        # The workflow is of the hub, and new on this machine.
+        started.extend(begin("plain") for _ in range(2))
+        return says({"ok": True})(turn)
+
+    busy = lock_drive(site.world.store, begin("demo"), since_ms=0)
+    with busy, hold(site, thread, play=play) as drive:
+        drive.run()
+
+    names = {f"threads/{each}" for each in started[1:]}
+    assert set(refs_of(hub)) == {f"archive/{thread}", "workflows/demo", "workflows/plain", *names}
 
 
 def test_a_lock_at_the_hub_is_waited_for_and_told(sites: Sites, hub: Path) -> None:

@@ -1,8 +1,9 @@
 from functools import partial
 from pathlib import Path
 
+import pytest
 from commands.killed import copy_of
-from commands.sharing import Site, Sites
+from commands.sharing import Site, Sites, failure_of
 from commands.world import Git, World
 from refusing import is_refused
 from store.killing import dies_at, moments_of
@@ -10,6 +11,7 @@ from store.killing import dies_at, moments_of
 from uwf_git.commands.remove import adopt_remote_history
 from uwf_git.commands.start import Forked, ForkRequest, fork_thread
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.local_files import has_lock_file, lock_thread
 
 
@@ -148,6 +150,54 @@ def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
 
     assert site.find(f"threads/{thread}") == here
     assert is_refused(site.push().failure(), "push-diverged")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_thread_that_agrees_with_one_of_two_remotes_does_not_go_round_in_a_circle(
+    sites: Sites, more: int
+) -> None:
+    site, other, thread = sites
+    # As if it were another hub.
+    add_remote(site.world.store, "b", str(other.path), cwd="/")
+    other.step(thread)
+    site.step(thread, ok=True)
+    site.push(remote="origin")
+    for _ in range(more):
+        site.step(thread, ok=True)
+    here, there = (each.find(f"threads/{thread}") for each in (site, other))
+
+    failure = failure_of(site.fetch("b"), "diverged")
+    assert fork(site, thread).follows is None
+
+    assert site.find(f"threads/{thread}") == here
+    assert failure.hint is not None
+    assert "origin agrees with what is here, so no fork settles it" in failure.hint
+    # What it says lets origin win, and who has the other side follows.
+    fork(site, thread, at=there)
+    assert f"`git update-ref -d refs/threads/{thread}` there" in failure.hint
+    assert other.world.store.refs.delete(f"refs/threads/{thread}", seen=there or Oid(""))
+    assert site.push(remote="b").failure() is None
+    assert site.fetch("b").failure() is None
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_thread_of_which_a_fork_is_here_follows_the_remote_without_another(
+    sites: Sites, *, ended: bool
+) -> None:
+    site, other, thread = sites
+    site.step(thread, ok=True)
+    if ended:
+        site.end(thread)
+    kept = fork(site, thread)
+    other.step(thread)
+    other.push()
+    ref = f"refs/{'archive' if ended else 'threads'}/{thread}"
+
+    hint = failure_of(site.fetch(), "diverged").hint or ""
+
+    assert f"thread {kept.thread} keeps yours already; `git update-ref -d {ref} {kept.at}`" in hint
+    assert site.world.store.refs.delete(ref, seen=kept.at)
+    assert_agree(site, other)
 
 
 def test_thread_that_is_being_stepped_or_has_work_to_record_stays_where_it_is(sites: Sites) -> None:

@@ -27,7 +27,6 @@ from refusing import is_refused
 
 from uwf_git.commands.receive import check_received
 from uwf_git.commands.remote import push
-from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import PushPlan, plan_push, with_branches
 from uwf_git.commands.start import ForkRequest, fork_thread
@@ -215,7 +214,7 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     for each in (site, b):
         run_to_end(each, at.thread)
     assert b.push().failure() is None
-    hints = {divergence_hint(each) for each in site.fetch().of("diverged")}
+    hints = {each.hint for each in site.fetch().of("diverged")}
     assert len(hints) == 2
     assert all(f"`uwf thread fork {at.thread} " in hint for hint in hints)
 
@@ -223,6 +222,24 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
 
     assert site.fetch().failure() is None
     assert site.push().failure() is None
+    assert refs_of(hub) == refs_of(site.path)
+
+
+def test_branches_that_one_clone_has_joined_are_told_to_fork_with_their_thread(
+    site: Site, world: World, hub: Path, at: Split
+) -> None:
+    site.push()
+    b = another(world, str(hub), name="b")
+    step(b, at.children[0])
+    assert b.push().failure() is None
+    world.kill(at.children[0], reason="mine")
+    run_to_end(site, at.thread)
+
+    (apart,) = site.fetch().of("diverged")
+    assert f"`uwf thread fork {at.thread} --at {site.find(f'archive/{at.thread}')}`" in apart.hint
+    world.fork(at.thread)
+
+    assert (site.push().failure(), site.fetch().failure()) == (None, None)
     assert refs_of(hub) == refs_of(site.path)
 
 

@@ -3,14 +3,20 @@
 from pathlib import Path
 
 import pytest
+from commands.forging import WRITER, forge, tip_of, twin_role
 from commands.sharing import Sites, failure_of, refs_of
+from commands.world import World
 from refusing import refuses
 from store.conftest import Git
 
+from uwf_git.commands.remote.fetch import judge_fetched
 from uwf_git.errors import StoreDamaged
 from uwf_git.store import refs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.refs import Refs
+from uwf_git.store.remotes.remotes import SharedRefs
+
+DEMO_REF = "refs/workflows/demo"
 
 
 def break_thread(hub: Path, git: Git, thread: str) -> str:
@@ -55,6 +61,24 @@ def test_workflow_that_is_refused_leaves_nothing(sites: Sites, hub: Path, git: G
     failure_of(site.fetch(), "refs-refused", StoreDamaged)
     assert site.find("uwf/remotes/origin/workflows/odd") is None
     assert git("fsck", "--strict", cwd=Path(site.world.store.path)) == ""
+
+
+def test_what_comes_together_has_one_payload_for_a_name(world: World) -> None:
+    world.put()
+    thread = world.start()
+    *_, forged = forge(world.store, f"refs/threads/{thread}", {0: twin_role(world.store)})
+    wanted = {
+        ("threads", str(thread)): forged,
+        ("workflows", "demo"): tip_of(world.store, DEMO_REF),
+    }
+    for (kind, name), tip in wanted.items():
+        assert world.store.refs.delete(f"refs/{kind}/{name}", seen=tip)
+
+    judged = judge_fetched(world.store, SharedRefs({}, {}, {}), wanted)
+    assert judged.workflows == {(DEMO_REF, wanted["workflows", "demo"])}
+    (refused,) = judged.refused
+    assert refused.finding is not None
+    assert refused.finding.message.startswith(f"node {WRITER} has two payloads")
 
 
 def test_many_threads_are_taken_over_by_two_writes_of_refs(

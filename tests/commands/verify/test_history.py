@@ -1,5 +1,6 @@
 """The files of a store that no thread leads to; more by chance in test_damaged_stores.py."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from cas_nodes import put_person
 from commands.flows import copy_commit, put, split_files, tell
 from commands.forging import commits_of, forge, says, tip_of
 from commands.step.test_ending import edits
-from commands.worktree.project import begin_project
+from commands.worktree.project import PAIR, begin_project
 from commands.world import Git, World
 from dulwich.objects import Blob, Commit, ObjectID
 from fresh_store import fresh_store
@@ -19,7 +20,7 @@ from store.story import THREAD, Story
 
 from uwf_git.commands.admin import init_shared
 from uwf_git.commands.remote.reconcile import Arrival, check_arrivals, judge_arrivals
-from uwf_git.commands.start import ForkRequest, fork_thread
+from uwf_git.commands.start import ForkRequest, StartRequest, fork_thread
 from uwf_git.commands.verify.history import (
     check_files,
     find_hub_gap,
@@ -33,7 +34,7 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.refs import Refs
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread, find_head
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread, find_head, list_threads
 from uwf_git.store.threads.history import KEPT, preserve_commit
 from uwf_git.store.workflows import WORKFLOWS
 
@@ -161,6 +162,34 @@ def test_what_lets_git_show_other_commits_is_noted(world: World, name: str, advi
     assert note.hint.startswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("commit-graph", "--reachable", "info/commit-graph"),
+        ("multi-pack-index", "--no-progress", "pack/multi-pack-index"),
+    ],
+)
+def test_what_git_reads_in_place_of_objects_agrees_with_them(
+    world: World, git: Git, command: str, option: str, name: str
+) -> None:
+    tip = bytes.fromhex(world.tip(world.begun()))
+    git("repack", "-adq", cwd=world.store.path)
+    git(command, "write", option, cwd=world.store.path)
+    world.reopen()
+    assert verify(world.store, [])[1:3] == ((), ())
+    path = Path(world.store.path, "objects", name)
+    lie = path.read_bytes()[:-20].replace(tip, tip[:-1] + bytes([tip[-1] ^ 1]))
+    path.unlink()
+    path.write_bytes(lie + hashlib.sha1(lie, usedforsecurity=False).digest())
+
+    (found,) = verify(world.store, []).troubles
+
+    assert found.message.startswith(f"git's {command} differs from the objects: ")
+    (note,) = verify(world.store._replace(environ={"PATH": "/none"}), []).notes
+    assert note.message.endswith(f"because of objects/{name}")
+    assert note.hint.startswith("put git on the PATH")
+
+
 # What threads share with those that are here is not read again, and nothing else is believed.
 
 
@@ -279,11 +308,74 @@ def test_a_lost_commit_and_one_of_another_turn_are_problems(
     assert [is_lost for is_lost, _ in found(world)] == [True]
 
 
+def test_what_another_turn_changed_is_a_problem_and_a_range_left_out_a_note(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    told = git("rev-parse", "HEAD", f"refs/uwf/work/{thread}^", cwd=world.place)
+    begun, middle = told.split()
+    ref = ACTIVE + thread
+    forge(world.store, ref, {-1: says(f"Uwf-Files: {middle}", f"Uwf-Files: {begun}")})
+    [(is_lost, message)] = found(world)
+    assert (is_lost, message.endswith(f"but {middle} is of another turn")) == (True, True)
+    whole = git("rev-parse", f"refs/uwf/work/{thread}", cwd=world.place).strip()
+    forge(world.store, ref, {-1: says(f"Uwf-Files: {begun}..{whole}\n", "")})
+    [(is_lost, message)] = found(world)
+    assert (is_lost, message.endswith(f"its turn changed some: {whole}")) == (False, True)
+
+
+def test_files_that_a_fork_shares_are_checked_once(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    fork = world.fork(thread, "1")
+    assert found(world) == []
+    for each in (thread, fork):
+        git("update-ref", "-d", f"refs/uwf/work/{each}", cwd=world.place)
+    world.step(fork, edits(lambda place: (place / "new").write_text("three")))
+    world.step(thread, edits(lambda place: (place / "new").write_text("four")))
+    assert [is_lost for is_lost, _ in found(world)] == [True, True]
+    world.kill(thread)
+    world.remove(thread)
+    [(is_lost, message)] = found(world)
+    assert (is_lost, "not both there" in message) == (True, True)
+
+
+def test_files_are_found_where_a_thread_began_in_a_work_tree_that_is_gone(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    begin_project(world, git)
+    git("worktree", "add", "--quiet", str(tmp_path / "task"), cwd=world.place)
+    thread = world.begin(
+        StartRequest(world.put().workflow, "Do it.", ("nobody",), workdir=str(tmp_path / "task"))
+    )
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    git("worktree", "remove", "--force", str(tmp_path / "task"), cwd=world.place)
+    assert found(world) == []
+    git("update-ref", f"refs/uwf/work/{thread}", "HEAD", cwd=world.place)
+    assert [is_lost for is_lost, _ in found(world)] == [True]
+
+
 def test_a_project_that_is_not_here_is_a_note(world: World, thread: ThreadId) -> None:
     os.rename(world.place / ".git", Path(world.place, "gone"))
     [(is_lost, message)] = found(world)
     assert not is_lost
     assert "not here" in message
+
+
+def test_files_of_branches_are_checked_with_the_thread_that_joined_them(
+    world: World, git: Git
+) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    numbers = iter("abcdefgh")
+    world.finish(thread, edits(lambda place: (place / next(numbers)).touch()))
+    assert found(world) == []
+    branch = next(each for each in list_threads(world.store, archived=True) if each != thread)
+    git("update-ref", f"refs/uwf/work/{branch}", "HEAD", cwd=world.place)
+
+    for checked in (thread, branch):
+        told = list(check_ranges(world.store, find_targets(world.store, [checked])))
+        assert told
+        assert all(is_lost and branch in each.message for is_lost, each in told)
 
 
 def test_a_history_that_breaks_off_is_checked_as_far_as_it_is_there(

@@ -311,7 +311,7 @@ def test_rewritten_history_is_detected_by_the_tracking_refs(world: World, thread
         f"{before}: neither goes on from the other"
     )
     assert (found.ref, found.commit) == (ACTIVE + thread, oids[-1])
-    assert f"`uwf thread fork {thread} --at {oids[-1]}`" in found.hint
+    assert f"log {oids[-1]} ^{before}` shows what is only here; `uwf fetch origin`" in found.hint
 
 
 def test_what_is_lost_is_not_said_to_have_gone_another_way(world: World, thread: ThreadId) -> None:

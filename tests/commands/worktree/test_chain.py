@@ -127,7 +127,10 @@ def test_what_the_user_likes_to_be_shown_changes_nothing_that_is_read(
     git("update-ref", "HEAD", head, cwd=world.place)
     (world.place / "\udcff").touch()
     commit = chain.record("now", AFTER, None)
-    assert chain.read_log() == [Made(commit, chain.thread, AFTER), Made(head, "", "")]
+    assert chain.read_log() == [
+        Made(commit, chain.thread, AFTER, head, "now"),
+        Made(head, "", "", "", "a person's"),
+    ]
     (found,) = view_ranges(world.store, chain.thread, [f"{head}..{commit}"]).values()
     assert found["changed"] == 1
 

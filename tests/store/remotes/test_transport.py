@@ -303,6 +303,12 @@ def test_whatever_fails_is_one_line_with_the_place_and_a_hint(error: Exception, 
     assert failed.value.__cause__ is error
 
 
+def test_who_may_not_push_is_not_told_to_check_the_address() -> None:
+    with pytest.raises(RemoteFailed) as failed, failures(URL):
+        raise GitProtocolError("unexpected http resp 403 for https://host/x")
+    assert failed.value.hint == "it does not let you push, or read: ask its owner"
+
+
 def test_variables_of_git_decide_about_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 

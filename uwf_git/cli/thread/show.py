@@ -321,11 +321,11 @@ def describe_status(
 
 def _diverged(document: dict[str, Any]) -> str:
     """Return the remotes that have another history, and what to type."""
-    there = ", ".join(
-        f"{each['remote']} had it at {each['there']}" for each in document["diverged"]
-    )
-    fork = f"uwf thread fork {document['thread']} --at {document['commit']}"
-    return with_typed_store(f"{there}; `{fork}` keeps what is here as a thread of its own")
+    there = [
+        f"{each['remote']} had it at {each['there']}: `uwf fetch {each['remote']}` says what to do"
+        for each in document["diverged"]
+    ]
+    return with_typed_store("; ".join(there))
 
 
 def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:

@@ -28,6 +28,7 @@ from uwf_git.commands.turn.flow import read_spending
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
+from uwf_git.model.text import quote_path
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import read_snapshot
@@ -304,6 +305,12 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
         have = "has" if len(there) == 1 else "have"
         note(
             f"note: {', '.join(there)} still {have} {removal.thread}; the next fetch brings it back"
+        )
+    if removed.place is not None:
+        path = quote_path(removed.place)
+        note(
+            f"note: the work tree {removed.place} stays, as a thread works there, or not all in it "
+            f"is recorded; `git -C {path} worktree remove --force {path}` removes it"
         )
     work = removed.work
     for each in () if work is None else (work, *work.others):

@@ -41,7 +41,7 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.engine.form import CheckAnswer, FormIO, fill_form, list_questions
-from uwf_git.engine.turn_context import AgentContext, RoleView, Step
+from uwf_git.engine.turn_context import AgentContext, RoleView, Step, tell_branches
 from uwf_git.errors import BadUsage, Conflict, Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause, merge_patch
@@ -579,7 +579,7 @@ def cut_shown(text: str, most: int) -> str:
 
 
 def _tell_step(step: Step) -> str:
-    content = cut_shown(step.content.strip(), _LONGEST_SHOWN)
+    content = cut_shown((step.content + tell_branches(step)).strip(), _LONGEST_SHOWN)
     meta = json.dumps(step.meta, ensure_ascii=False, indent=2)
     return f"----- The last step, by {step.role} -----\n{meta}\n\n{content}"
 

@@ -24,14 +24,14 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.worktree.chain import UNKNOWN, Chain, find_chain, find_settings, read_heads
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
+from uwf_git.commands.worktree.repository import Git, add_worktree, commit_tree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.event_rules import CONTROLS, RULES, STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
 from uwf_git.model.text import quote_path, visible_line
 from uwf_git.store.durable import list_names
-from uwf_git.store.git.program import ProgramFailed, find_common_dir
+from uwf_git.store.git.program import ProgramFailed, Ran, find_common_dir
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head
 from uwf_git.store.threads.history import Snapshot, find_newest_step, read_snapshot, walk_history
@@ -81,7 +81,7 @@ def find_files(
     chain = find_chain(store, head.thread, environ, is_reading=True, cwd=cwd)
     if chain is None:
         raise _no_project(store, head, commits)
-    chain.refs = [name_work(each) for each in dict.fromkeys(at.record.thread for at in commits)]
+    chain.read_ranges(commits)
     if step is not None and is_oid(step) and chain.has(step):
         return FilesAt(head.thread, None, step, step, chain)
     return _find_range(store, head, step, chain, commits)
@@ -111,8 +111,8 @@ def _find_range(
     if point is not None and place < 0:
         # Work that was kept beside the thread.
         commits, place = list(walk_history(store, point.commit.oid, through_forks=True)), 0
-    ranges = [each.record.files.split("..") for each in commits if each.record.files]
-    if not ranges:
+        chain.read_ranges(commits)
+    if point is None and not chain.ranges:
         raise _no_files(
             head.thread,
             "no step of it is recorded to have changed a file",
@@ -120,9 +120,10 @@ def _find_range(
         )
     known = None
     if point is None:
-        before, after = ranges[-1][0], ranges[0][1]
-    elif point.record.files:
-        before, after = point.record.files.split("..")
+        ends = [each.split("..") for each in chain.ranges.values()]
+        before, after = ends[-1][0], ends[0][1]
+    elif point.commit.oid in chain.ranges:
+        before, after = chain.ranges[point.commit.oid].split("..")
     else:
         known = before = after = _find_unchanged(store, chain, commits, place)
     for each in _walk_attempts(commits[place:]):
@@ -157,11 +158,13 @@ def _find_unchanged(store: Store, chain: Chain, commits: list[Snapshot], place: 
     place = next(n for n in count(place) if commits[n].record.event not in CONTROLS)
     turns = [(at.record.thread, before.commit.oid) for at, before in pairwise(commits[place:])]
     commit = next((known[turn] for turn in turns if turn in known), None)
-    begun = max(n for n, each in enumerate(commits) if RULES[each.record.event].may_change_files)
+    ends = {each.commit.oid for each in commits if RULES[each.record.event].may_change_files}
+    ends |= chain.ranges.keys()
+    begun = max((n for n, each in enumerate(commits) if each.commit.oid in ends), default=0)
     if commit is None and begun < place:
         # As the first turn found them.
         turn = commits[begun].record.thread, commits[place].commit.oid
-        before = (commits[begun].record.files or "").split("..")[0]
+        before = chain.ranges.get(commits[begun].commit.oid, "").split("..")[0]
         commit = before if chain.reaches(before) else known.get(turn)
     if commit == UNKNOWN:
         record = commits[place].record
@@ -172,13 +175,14 @@ def _find_unchanged(store: Store, chain: Chain, commits: list[Snapshot], place: 
             "leaves the files as they are",
         )
     if commit is None or find_commit(chain.git, commit) is None:
-        first = next(each for each in reversed(commits) if each.record.files)
-        thread = commits[0].record.thread
+        thread, first = commits[0].record.thread, next(reversed(chain.ranges), "")[:12]
+        hint = f"`uwf thread restore {thread} {first} --before` makes them as they were before "
         raise _no_files(
             thread,
             "nothing had changed by then, and how they were is not known here",
-            f"`uwf thread restore {thread} {first.commit.oid[:12]} --before` makes them as they "
-            "were before the first change",
+            f"{hint}the first change"
+            if first
+            else f"`uwf thread show {thread} --full` has its steps",
         )
     return commit
 
@@ -351,10 +355,10 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                 f"run this in the project that has {ref}",
             )
         _check_place(store, tip, chain, ref)
+        told = f"files of thread {winner} at "
 
         def merge(undo: str) -> str:
-            words = ("--write-tree", "--name-only", "--no-messages", undo, ref)
-            ran = chain.git.run("merge-tree", *words)
+            ran = _merge(chain.git, _find_side(chain.git, undo, f"restored the {told}"), ref)
             tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
             if ran.status == 1:
                 place = quote_path(chain.worktree)
@@ -372,7 +376,26 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                 raise ProgramFailed("git", f"merge-tree failed: {ran.last_line}; it needs git 2.38")
             return tree
 
-        return _bring(store, caller, tip, chain, f"files of thread {winner}", merge, source=ref)
+        taken = chain.git.ask("rev-parse", ref)
+        return _bring(store, caller, tip, chain, told + taken, merge, source=ref)
+
+
+def _merge(git: Git, ours: str, theirs: str) -> Ran:
+    return git.run("merge-tree", "--write-tree", "--name-only", "--no-messages", ours, theirs)
+
+
+def _find_side(git: Git, undo: str, title: str) -> str:
+    """Return our side of a merge: *undo*, on top of what was taken last and is still there.
+
+    The title of the commit of an earlier take, *title* and what it took, tells that.
+    """
+    words = ("--first-parent", "--format=%s", f"--grep=^{title}", undo, "^HEAD")
+    tree = git.ask("rev-parse", f"{undo}^{{tree}}")
+    for line in os.fsdecode(git.run("log", *words).stdout).splitlines():
+        taken = line.removeprefix(title)
+        if _merge(git, undo, taken)[:2] == (0, f"{tree}\n".encode()):
+            return commit_tree(git, tree, (taken,), title)
+    return undo
 
 
 def _bring(
@@ -405,7 +428,8 @@ def _bring(
                 path=chain.worktree,
             )
     has_key = judge_by(Secrets(find_secrets(caller.environ)))
-    record = partial(chain.record, after=after, has_key=has_key, is_bounded=False)
+    # Without a chain this begins it: HEAD alone could not be named to undo the restore.
+    record = partial(chain.record, after=after, has_key=has_key, since="", is_bounded=False)
     undo = record(f"before a restore of the {told}")
     target = choose(undo)
     in_way = list(_list_in_way(chain, undo, target))
@@ -512,8 +536,6 @@ def fork_with_files(
     os.makedirs(inside, exist_ok=True)
     # At the step whose files are there, though the thread may have moved on meanwhile.
     request = request._replace(at=point.commit.oid, from_role=None, workdir=inside)
-    forked = fork_thread(store, caller, request, thread=thread)
-    chain = find_chain(store, thread, caller.environ)
-    if chain is not None and found.chain.has(found.after):
-        chain.begin(found.after)
-    return forked, path
+    if found.chain.has(found.after):
+        request = request._replace(files=found.after)
+    return fork_thread(store, caller, request, thread=thread), path

@@ -13,15 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from itertools import chain
 from typing import Any, NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import Secrets, find_turn_secrets
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
-from uwf_git.commands.family import list_present_descendants
+from uwf_git.commands.family import Family, list_present_descendants
 from uwf_git.commands.fleet.claims import (
     POLL_S,
     TTL_S,
@@ -37,13 +35,12 @@ from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import find_false_join, list_new_joins, with_branches
 from uwf_git.commands.split import name_work
 from uwf_git.commands.start import ForkRequest, fork_thread
-from uwf_git.commands.step.ending import judge_by
+from uwf_git.commands.step.ending import record_branches
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, settle_branches
-from uwf_git.commands.turn.branches import choose_place
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
-from uwf_git.commands.worktree.chain import RECORD_FILES, find_chain, read_tip
+from uwf_git.commands.worktree.chain import read_tip
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, UwfError
 from uwf_git.model import schema_check  # noqa: F401 (for the forks that judge what was fetched)
@@ -64,8 +61,8 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import RemoteFailed
 from uwf_git.store.store import Store, create_store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, get_head
-from uwf_git.store.threads.history import find_tip, read_snapshot, walk_trunks
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
+from uwf_git.store.threads.history import find_tip, walk_trunks
 from uwf_git.store.threads.naming import parse_thread_id, resolve_thread
 from uwf_git.surroundings import read_clock_ms, without_local_variables
 
@@ -313,8 +310,6 @@ class SharedDrive:
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
         self._follower: threading.Thread | None = None
         self._until: float | None = None
-        self._keys: list[tuple[str, ...]] = []
-        """Those of the agents of branches, since the thread itself took a step."""
 
     def is_end_known(self) -> bool | None:
         """Return whether the hub has the end that a run recorded; None if there is no end here."""
@@ -442,10 +437,6 @@ class SharedDrive:
 
         def attended(turn: Turn) -> Played:
             self._held.role = turn.role
-            if turn.thread == self._thread:
-                self._keys.clear()
-            else:
-                self._keys.append(find_turn_secrets(turn))
             self.push()
             played = play(turn)
             if played.is_kept and not turn.asked.checks and not self.cancelled.is_set():
@@ -483,29 +474,26 @@ class SharedDrive:
             time.sleep(self._share.poll_s)
 
     def _push_once(self) -> None:
-        seen, project = read_shared(self._store, self._hub.remote), self._share.project
-        family = with_branches(self._store, [self._thread], seen)
-        ours = read_shared(self._store).only(family)
-        if all(seen.find(kind, name) == oid for kind, name, oid in ours.rows()):
+        store, caller, remote = self._store, self._caller, self._hub.remote
+        seen, project = read_shared(store, remote), self._share.project
+        rows = read_shared(store)._replace(workflows={}).rows()
+        new = {ThreadId(name) for kind, name, oid in rows if seen.find(kind, name) != oid}
+        with suppress(UwfError):  # what agents have started keeps nothing from going on
+            if started := Family(store, self._thread).list_started(new):
+                push_remote(store, caller, remote.name, started)
+        family = with_branches(store, [self._thread], seen)
+        if new.isdisjoint(family):
             return
         if project is not None and os.path.isdir(project.workdir):
             # As after a step, a failure keeps nothing from going on.
             with suppress(UwfError, OSError, ValueError):
-                self._record_files(project.workdir)
+                tip = find_tip(store, self._thread)
+                if tip is not None and tip.record.status == "split":
+                    # What branches have left by now: only the thread's own files are brought.
+                    record_branches(store, caller, tip, named=project.workdir)
             project.publish(family)
-        pushed = push_remote(self._store, self._caller, self._remote, [self._thread])
-        if (failure := pushed.failure()) is not None:
+        if failure := push_remote(store, caller, remote.name, [self._thread]).failure():
             raise failure
-
-    def _record_files(self, workdir: str) -> None:
-        """Record for the thread what its branches have left: only its own files are brought."""
-        if self._keys and self._store.config.get_flag(RECORD_FILES, default=True):
-            tip = read_snapshot(self._store, get_head(self._store, self._thread).commit)
-            choose_place(self._store, self._caller, tip, named=workdir)
-            found = find_chain(self._store, self._thread, self._caller.environ)
-            if found is not None:
-                secrets = Secrets(tuple(chain.from_iterable(self._keys)))
-                found.record("files of branches", tip.commit.oid, judge_by(secrets))
 
     def _on_look(self, refs: Mapping[str, Oid]) -> None:
         """Take over what moved the thread or a branch of it; an agent may be at work."""
@@ -529,28 +517,26 @@ class SharedDrive:
         )
 
     def _take_over(self) -> None:
-        objects = self._store.objects
         with suppress(UwfError):  # the next look tries again
             self.fetch()
             for each in self._list_family():
                 sides = read_sides(self._store, self._hub.remote, each)
-                here = sides.archived or sides.active
+                at = sides.archived or sides.active
                 # What is ahead here is not pushed yet; anything else could not be taken over.
-                if here and sides.there and not is_descendant(objects, here, sides.there):
+                if at and sides.there and not is_descendant(self._store.objects, at, sides.there):
                     debug("6E3VJ0KD", "moved at the hub", thread=each)
                     self.cancelled.set()
 
     def fetch(self) -> Fetched:
-        fetched = fetch_remote(self._store, self._caller, self._remote, [self._thread])
+        store, caller, threads = self._store, self._caller, [self._thread]
+        fetched = fetch_remote(store, caller, self._remote, threads, and_workflows=True)
         if fetched.of("refused") and (failure := fetched.failure()):
             raise failure
         return fetched
 
     def _follow(self) -> dict[ThreadId, ThreadId]:
         """Fetch; in a cache keep what has diverged as forks; return these."""
-        fetched = self.fetch()
-        kept: dict[ThreadId, ThreadId] = {}
-        new_id = self._share.new_id
+        fetched, kept, new_id = self.fetch(), dict[ThreadId, ThreadId](), self._share.new_id
         if new_id is None:
             # What the hub does not have yet is pushed.
             if (failure := fetched._replace(missing=()).failure()) is not None:

@@ -2,9 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
@@ -42,9 +42,11 @@ from uwf_git.store.remotes.remotes import (
     add_remote,
     bad_remote_url,
     choose_remote,
+    find_peer,
     folder_of,
     parse_remote_url,
     read_shared,
+    read_sides,
     remote_url,
     sort_refs,
     track,
@@ -52,6 +54,8 @@ from uwf_git.store.remotes.remotes import (
 )
 from uwf_git.store.remotes.transport import Access, fetch_pack
 from uwf_git.store.store import Store, create_store, open_store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.history import read_snapshot, walk_trunks
 from uwf_git.store.threads.local_files import has_lock_file, lock_thread
 from uwf_git.store.workflows import WORKFLOWS, list_names
 
@@ -66,6 +70,17 @@ class Judged(NamedTuple):
     workflows: set[tuple[str, Oid]]
 
     refused: list[Reconciled]
+
+
+class _Refs(Refs):
+    """The refs here, with the workflows of the same fetch that have passed: names are unique."""
+
+    def __init__(self, git_dir: str) -> None:
+        super().__init__(git_dir, durable=False)
+        self.passed: dict[str, Oid] = {}
+
+    def find(self, name: str) -> Oid | None:
+        return self.passed.get(name) or super().find(name)
 
 
 def judge_fetched(
@@ -84,11 +99,14 @@ def judge_fetched(
             workflows.append((WORKFLOWS + name, oid, known))
         else:
             arrivals.append(Arrival(ThreadId(name), known, oid, kind == "archive"))
-    bad = judge_together(received, workflows, partial(check_puts, received))
+    refs = _Refs(received.path)
+    received = received._replace(refs=refs)
+    check = partial(check_puts, received)
+    bad = judge_together(received, workflows, check, lambda each: refs.passed.update([each[:2]]))
     passed, refused = judge_arrivals(received, arrivals)
     return Judged(
         passed,
-        {each[:2] for each in workflows if each not in bad},
+        {*refs.passed.items()},
         [
             Reconciled("refused", ref, known, oid, finding)
             for (ref, oid, known), finding in bad.items()
@@ -155,14 +173,13 @@ class Fetched(NamedTuple):
             )
         if diverged:
             first = diverged[0]
-            kind, _slash, name = first.ref.removeprefix("refs/").partition("/")
-            what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
+            what = f"{'workflow' if first.ref.startswith(WORKFLOWS) else 'thread'} {first.thread}"
             sides = f"here at {first.local}, at {self.remote.name} at {first.tracked}"
             sides = first.finding.message if first.finding else sides
             return Conflict(
                 f"{what} has diverged: {sides}{more}",
                 code="diverged",
-                hint=divergence_hint(first),
+                hint=first.hint,
                 ref=first.ref,
                 local=first.local,
                 tracked=first.tracked,
@@ -193,41 +210,31 @@ def refusal_hint(reconciled: Reconciled) -> str:
     )
 
 
-def divergence_hint(reconciled: Reconciled) -> str:
-    """Return what to type about something that has diverged."""
-    if reconciled.finding is not None:
-        return reconciled.finding.hint
-    kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
-    if kind == "workflows":
-        return (
-            f"take theirs with `git update-ref {reconciled.ref} {reconciled.tracked} "
-            f"{reconciled.local}` in the store, then put yours again on top"
-        )
-    if (outer := reconciled.joined_by) is not None:
-        return divergence_hint(outer) + ", with the branches that it joined"
-    return (
-        f"both are kept; `uwf thread fork {name} --at {reconciled.local}` makes yours a thread of "
-        "its own, and this one follows the remote"
-    )
-
-
 def fetch_remote(
-    store: Store, caller: Caller, name: str | None, threads: Sequence[ThreadId] = ()
+    store: Store,
+    caller: Caller,
+    name: str | None,
+    threads: Sequence[ThreadId] = (),
+    *,
+    and_workflows: bool = False,
 ) -> Fetched:
-    """Fetch from the remote *name*, all or *threads* with their family, and fast-forward."""
+    """Fetch from the remote *name*, all or *threads* with their family, and fast-forward.
+
+    *and_workflows*: with *threads* also take over, and tell nothing of, the workflows.
+    """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     if not threads:
-        return _fetch(store, caller, remote)
+        return _fetch(store, caller, _Received(store, remote, None, and_workflows=True))
     seen = read_shared(store, remote)
     asked = wanted = set(with_family(store, threads, seen))
     whole = Fetched(remote, [], [], [], 0)
     # Which threads a new one belongs with is known once it is here.
     while wanted:
         read_fetch_limits(store.config).check_refs(len(asked))
-        part = _fetch(store, caller, remote, wanted)
+        part = _fetch(store, caller, _Received(store, remote, wanted, and_workflows=and_workflows))
         whole = whole._replace(
-            reconciled=whole.reconciled + part.reconciled,
+            reconciled=whole.reconciled + [x for x in part.reconciled if x.thread in asked],
             busy=whole.busy + part.busy,
             unchanged=whole.unchanged + part.unchanged,
             missing=(*whole.missing, *(each for each in threads if each in part.missing)),
@@ -237,10 +244,7 @@ def fetch_remote(
     return whole
 
 
-def _fetch(
-    store: Store, caller: Caller, remote: Remote, threads: set[ThreadId] | None = None
-) -> Fetched:
-    received = _Received(store, remote, threads)
+def _fetch(store: Store, caller: Caller, received: "_Received") -> Fetched:
     with (
         ExitStack() as until_tracked,
         receive_objects(store, read_fetch_limits(store.config)) as incoming,
@@ -260,16 +264,18 @@ def _fetch(
             with receive_objects(store, read_fetch_limits(store.config)) as kept:
                 copy_objects(incoming.objects, list(needed), kept)
                 kept.move_into_store(until_tracked)
-        seen = received.seen if threads is None else received.seen.only(threads)
-        update_tracking(store, remote, seen=seen, now=received.there)
+        update_tracking(store, received.remote, seen=received.seen, now=received.there)
     return _reconcile(store, caller, received, judged)
 
 
 class _Received:
     """The refs here, the tracking refs, and the refs that the remote has now."""
 
-    def __init__(self, store: Store, remote: Remote, threads: set[ThreadId] | None) -> None:
+    def __init__(
+        self, store: Store, remote: Remote, threads: set[ThreadId] | None, *, and_workflows: bool
+    ) -> None:
         self.store, self.remote, self._threads = store, remote, threads
+        self._and_workflows = and_workflows
         self.seen = read_shared(store, remote)
         self.here = read_shared(store)
         # What a plain `git fetch --depth` or `--filter` brought may lack its history or its files.
@@ -285,7 +291,10 @@ class _Received:
         """Return the commits to request, and commits here that the remote may know."""
         self.there, self.ignored = sort_refs(refs)
         if self._threads is not None:
-            self.there, self.ignored = self.there.only(self._threads), []
+            flows = self.there.workflows.items() if self._and_workflows else ()
+            new = {name for name, oid in flows if self.here.workflows.get(name) != oid}
+            self.there, self.ignored = self.there.only(self._threads, new), []
+            self.seen = self.seen.only(self._threads, new)
             self.missing = {each for each in self._threads if self.there.find_tip(each) is None}
         haves: dict[Oid, None] = {}
         shared: dict[Oid, None] = {}
@@ -378,23 +387,60 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
         if each.event == "refused"
     }
     track(store, remote, moves)
-    joined = _find_joined(store, reconciled)
-    reconciled = [each._replace(joined_by=joined.get(each.local)) for each in reconciled]
     changed = [each for each in reconciled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
+    advise = partial(_advise, store, remote, cache(partial(list_joined, store)))
+    changed = [x._replace(hint=advise(x)) if x.event == "diverged" else x for x in changed]
     return Fetched(remote, changed, busy, received.ignored, unchanged, (*received.missing,))
 
 
-def _find_joined(store: Store, reconciled: list[Reconciled]) -> dict[Oid | None, Reconciled]:
-    """Map the ends of branches to the outermost thread that has diverged and has joined them."""
-    diverged = [
-        (list_joined(store, each.local), each)
-        for each in reconciled
-        if each.event == "diverged" and each.local is not None
-    ]
-    # The outermost has joined the most, and comes last.
-    diverged.sort(key=lambda pair: len(pair[0]))
-    return {end: each for ends, each in diverged for end in ends}
+def _advise(
+    store: Store, remote: Remote, list_ends: Callable[[Oid], set[Oid]], at: Reconciled
+) -> str:
+    """Return what to type about something that has diverged."""
+    thread, here, there = at.thread, at.local or Oid(""), at.tracked or Oid("")
+    if at.finding is not None:
+        return at.finding.hint
+    if at.ref.startswith(WORKFLOWS):
+        return (
+            f"take theirs with `git update-ref {at.ref} {there} {here}` in the store, then put "
+            "yours again on top"
+        )
+    sides, name = read_sides(store, remote, thread), remote.name
+    if (peer := find_peer(store, thread, here, there)) is not None:
+        return (
+            f"{peer} agrees with what is here, so no fork settles it; to let {peer} win: `uwf "
+            f"thread fork {thread} --at {there}` keeps the other side, the owner of {name} types "
+            f"`git update-ref -d {ARCHIVE if sides.there_archived else ACTIVE}{thread}` there, and "
+            f"you `uwf push {name}`"
+        )
+    more = ""
+    with suppress(StoreDamaged):  # told elsewhere
+        # The outermost comes last; it may not have diverged itself.
+        for around in walk_trunks(store, read_snapshot(store, here)):
+            if at.local in list_ends(around.commit.oid):
+                thread, here = around.record.thread, around.commit.oid
+                more = ", with the branches that it joined"
+    if not list_ends(here) and (fork := _find_fork(store, thread, here)) is not None:
+        return (
+            f"thread {fork} keeps yours already; `git update-ref -d "
+            f"{ARCHIVE if sides.archived else ACTIVE}{thread} {here}` in the store, then `uwf "
+            f"fetch {name}`, lets this one follow the remote"
+        )
+    return (
+        f"both are kept; `uwf thread fork {thread} --at {here}` makes yours a thread of its own, "
+        f"and this one follows the remote{more}"
+    )
+
+
+def _find_fork(store: Store, thread: ThreadId, here: Oid) -> str | None:
+    """Return a newer thread that goes on from *here* and is no branch."""
+    shared, goes_on = read_shared(store), partial(is_descendant, store.objects)
+    for name, tip in {**shared.threads, **shared.archive}.items():
+        with suppress(StoreDamaged):
+            if name > thread and goes_on(tip, here) and not read_snapshot(store, tip).get_trunk():
+                return name
+    return None
 
 
 def _create_threads(store: Store, arrivals: Iterable[Arrival]) -> list[Arrival]:

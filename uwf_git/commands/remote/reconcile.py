@@ -183,8 +183,8 @@ class Reconciled(NamedTuple):
 
     finding: Finding | None = None
 
-    joined_by: "Reconciled | None" = None
-    """The outermost thread that has diverged as well, and has joined this one here."""
+    hint: str = ""
+    """Of what has diverged: what to type."""
 
     @property
     def thread(self) -> ThreadId:

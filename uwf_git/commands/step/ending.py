@@ -29,7 +29,12 @@ from uwf_git.commands.agent_run.runs import (
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
-from uwf_git.commands.turn.branches import ThreadNotActive, find_source, read_active
+from uwf_git.commands.turn.branches import (
+    ThreadNotActive,
+    choose_place,
+    find_source,
+    read_active,
+)
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.flow import (
     Spending,
@@ -50,7 +55,7 @@ from uwf_git.commands.turn.turn import (
     read_input_files,
 )
 from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain, note_unrecorded
-from uwf_git.commands.worktree.record import list_worktrees
+from uwf_git.commands.worktree.record import find_own_worktree, list_worktrees
 from uwf_git.commands.worktree.worktrees import keep_work, remove_ended, sweep_worktrees
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
@@ -165,6 +170,29 @@ def record_before_wait(
             _record(turn, chain, "before")
 
 
+def record_branches(
+    store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None = None
+) -> None:
+    """Record for a thread the files before it splits, or as branches that work there left them.
+
+    *named* is its new work directory.
+    """
+    owner = find_owner(store, snapshot)
+    if owner is not None and find_own_worktree(store, owner) is None:
+        # No agent has worked apart yet, and the first makes the worktree.
+        return
+    if named is not None or owner is not None:
+        choose_place(store, caller, snapshot, named=named)
+    agent, split = build_agent({"command": ""}, timestamp=0), snapshot.get_present().split
+    turn = person_turn(store, caller, snapshot, NextTurn("branches"), agent, snapshot.turn_start)
+    chain = _find_chain(turn)
+    if chain is not None and split is None:
+        _record(turn, chain, "before")
+    elif chain is not None and split is not None:
+        branches = [each.thread for each in split.children]
+        _record(turn, chain, "after", since=chain.find_begun(), branches=branches)
+
+
 def person_turn(
     store: Store, caller: Caller, snapshot: Snapshot, following: NextTurn, agent: Node, after: Oid
 ) -> Turn:
@@ -185,19 +213,27 @@ def find_range(turn: Turn, before: str | None) -> str | None:
         chain = _find_chain(turn, has_begun=before is not None)
         if chain is not None:
             before = before or chain.find_begun()
-            after = _record(turn, chain, "after", since=before)
+            after = _record(turn, chain, "at" if before is None else "after", since=before)
             if before is None:
                 # What it changed is not known, though the files are recorded again.
                 note_unrecorded(turn.store, turn.thread, turn.started_after)
     return None if before is None or after in {None, before} else f"{before}..{after}"
 
 
-def _record(turn: Turn, chain: Chain, when: str, *, since: str | None = None) -> str:
+def _record(
+    turn: Turn,
+    chain: Chain,
+    when: str,
+    *,
+    since: str | None = None,
+    branches: Sequence[ThreadId] = (),
+) -> str:
     """Return the commit of the files as they are."""
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
     secrets = read_secrets(turn.run_dir, find_turn_secrets(turn))
     began, worked = time.monotonic(), _read_work_s()
-    commit = chain.record(title, turn.started_after, judge_by(secrets), since=since)
+    has_key = judge_by(secrets)
+    commit = chain.record(title, turn.started_after, has_key, since=since, branches=branches)
     took = time.monotonic() - began
     # On a busy machine all takes long, and nothing is to be said of the project.
     if min(took, 2 * (_read_work_s() - worked)) > _SLOW_S:

@@ -17,6 +17,7 @@ from uwf_git.commands.family import (
     Strangers,
     check_ancestors,
     find_ends,
+    find_isolation,
     list_branches,
     strange_branch,
     walk_descendants,
@@ -42,8 +43,10 @@ from uwf_git.commands.step.ending import (
     play_turn,
     prepare_turn,
     record_before_wait,
+    record_branches,
     refuse_inputs,
     sweep_worktrees_of,
+    warned,
     with_files,
 )
 from uwf_git.commands.step.record_turn import (
@@ -247,7 +250,11 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
         # The killed process had ended the branch, and not yet the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
-    return _record(store, head, draft_join(tip, tips, plan_join(tip, tips)))
+    joined = draft_join(tip, tips, plan_join(tip, tips))
+    if not tips or find_isolation(tips[0]) is None:
+        with warned(store, thread, tip.turn_start):
+            record_branches(store, caller, tip)
+    return _record(store, head, joined)
 
 
 def _record(store: Store, head: Head, derived: Derived) -> ThreadResult:
@@ -279,6 +286,9 @@ def split_thread(
     if container.policy.get("isolation"):
         source = choose_place(store, caller, snapshot, named=named)
         note_origin(store, caller.environ, head.thread, at=container.at, source=source)
+    else:
+        with warned(store, head.thread, snapshot.turn_start):
+            record_branches(store, caller, snapshot, named=named)
     return _record(store, head, draft_split(snapshot, plan_split(snapshot, container, asked)))
 
 

@@ -5,19 +5,21 @@ reflogs, so a history that was rewritten here shows only against what a remote l
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Literal, NamedTuple
 
 from uwf_git.commands.family import STRANGER_HINT, Strangers
+from uwf_git.commands.split import name_work
 from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap, find_other_story
 from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
-from uwf_git.commands.worktree.chain import Made, find_chain
-from uwf_git.errors import Refused, StoreDamaged, StoreFailed
+from uwf_git.commands.worktree.chain import Made, read_log_of
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.event_rules import RULES
 from uwf_git.model.names import NotAThreadId, Oid, ThreadId, is_thread_id
 from uwf_git.model.text import quote_path
 from uwf_git.model.thread import ENDED
@@ -122,47 +124,68 @@ def _meant(store: Store, text: str, every: list[Target]) -> list[Target]:
 
 
 def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool, Finding]]:
-    """Yield what is wrong with threads' files here, and whether that is a problem."""
+    """Yield what is wrong with files of threads and joined branches, and if it is a problem."""
+    targets, seen = list(targets), set[Oid]()
     for target in targets:
-        if target.kind not in {"active", "archive"} or target.tip is None:
+        if target.kind not in {"active", "archive"} or not target.tip:
             continue
-        steps: list[tuple[Snapshot, Oid]] = []
+        ends: list[tuple[Snapshot, Oid]] = []
+        names: dict[ThreadId, None] = {}
         # Where the history breaks off is told by ``verify``.
         with suppress(StoreDamaged):
-            for step, before in pairwise(walk_history(store, target.tip)):
-                if step.record.files is not None:
-                    steps.append((step, before.turn_start))
-        if not steps:
-            continue
-        chain = None
-        with suppress(StoreFailed):
-            chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
-        log = [] if chain is None else chain.read_log()
-        if chain is None or not log:
-            told = f"the files of thread {target.name} are not here, and were not checked"
-            hint = "fetch them into the project: docs/files.md"
-            yield False, Finding(told, hint, target.ref)
-            continue
-        places = {made.commit: number for number, made in enumerate(log)}
-        for step, turn in steps:
-            problem = _find_problem(step, turn, log, places)
-            if problem is not None:
-                files = f"{step.record.files} of {chain.ref} in {chain.worktree}"
-                told = f"a {step.record.event} names the files {files}, {problem}"
-                hint = "another copy of the project may have them: `git fetch` that ref from there"
-                yield True, Finding(told, hint, target.ref, step.commit.oid)
+            for step, before in pairwise(walk_history(store, target.tip, through_forks=True)):
+                names[step.record.thread] = None
+                # What a fork shares is checked once.
+                if step.commit.oid in seen:
+                    break
+                seen.add(step.commit.oid)
+                if RULES[step.record.event].may_change_files:
+                    ends.append((step, before.turn_start))
+                for tip in step.commit.parents[1:]:
+                    name = read_snapshot(store, tip).record.thread
+                    targets.append(target._replace(name=name, tip=tip))
+        if any(step.record.files for step, _turn in ends):
+            yield from _check_ends(store, target, ends, list(names))
 
 
-def _find_problem(step: Snapshot, turn: Oid, log: list[Made], places: dict[str, int]) -> str | None:
-    before, _, after = (step.record.files or "").partition("..")
-    if before not in places or after not in places:
+def _check_ends(
+    store: Store, target: Target, ends: list[tuple[Snapshot, Oid]], names: list[ThreadId]
+) -> Iterator[tuple[bool, Finding]]:
+    log = {made.commit: made for made in read_log_of(store, ThreadId(target.name), names)}
+    if not log:
+        told = f"the files of thread {target.name} are not here, and were not checked"
+        hint = "fetch them into the project: docs/files.md"
+        yield False, Finding(told, hint, target.ref)
+        return
+    changed = {
+        (made.thread, made.after): made.commit
+        for made in log.values()
+        if made.title.startswith("after ") and ", step " in made.title
+    }
+    for step, turn in ends:
+        files, name, at = step.record.files, step.record.thread, None
+        if files is None and (at := changed.get((name, turn))) is not None:
+            told = f"names no files, though its turn changed some: {at}"
+            hint = f"its recording was cut off, or the step is forged: `git show {at}` tells more"
+        elif files and (problem := _find_problem(files, (name, turn), log)) is not None:
+            told = f"names the files {files} of {name_work(name)}, {problem}"
+            hint = "another copy of the project may have them: `git fetch` that ref from there"
+        else:
+            continue
+        place = (target.ref, step.commit.oid)
+        yield at is None, Finding(f"a {step.record.event} {told}", hint, *place)
+
+
+def _find_problem(files: str, turn: tuple[str, str], log: Mapping[str, Made]) -> str | None:
+    before, _, after = files.partition("..")
+    if before not in log or after not in log:
         return "which are not both there"
-    if places[before] <= places[after]:
-        return "which are in another order there"
-    made = log[places[after]]
-    if (made.thread, made.after) != (step.record.thread, turn):
-        return f"but {after} was made by another turn"
-    return None
+    at: Made | None = log[after]
+    while at is not None and (at.thread, at.after) == turn:
+        at = log.get(at.parent)
+        if at is not None and at.commit == before:
+            return None
+    return "which are in another order" if at is None else f"but {at.commit} is of another turn"
 
 
 MOST_TOLD = 10_000
@@ -260,8 +283,12 @@ class _Run:
         if not is_descendant(self._store.objects, archived, tip):
             places = f"{target.ref} is at {tip}, and {ARCHIVE}{target.name} at {archived}"
             told = f"thread {target.name} went on after it was archived: {places}"
-            hint = self._name_other_way(target.name, here=tip, there=archived)
-            hint += f" once `{self._git} update-ref -d {target.ref} {tip}` is done"
+            hint = (
+                f"both are kept; `{self._git} log {tip} ^{archived}` shows what is only here; `uwf "
+                f"thread fork {target.name} --at {tip}` makes that a thread of its own, and this "
+                f"one goes on as it is there once `{self._git} update-ref -d {target.ref} {tip}` "
+                "is done"
+            )
             with suppress(StoreDamaged):
                 status = read_snapshot(self._store, archived).record.status
                 if status not in ENDED and is_descendant(self._store.objects, tip, archived):
@@ -283,13 +310,6 @@ class _Run:
             return f"`{self._git} update-ref {right} {tip} {there or _NOWHERE}` and {leave} move it"
         return f"do first what is said of {right}, then verify again"
 
-    def _name_other_way(self, thread: str, *, here: Oid, there: Oid) -> str:
-        return (
-            f"both are kept; `{self._git} log {here} ^{there}` shows "
-            f"what is only here; `uwf thread fork {thread} --at {here}` makes that a thread of its "
-            "own, and this one goes on as it is there"
-        )
-
     def _find(self, ref: str) -> Oid | None:
         try:
             return self._store.refs.find(ref)
@@ -303,12 +323,10 @@ class _Run:
             tip = target.tip
             if tip is None or target.kind in {"kept", "nodes"}:
                 continue
-            is_workflow = target.kind == "workflow"
-            find = heads.find_workflow if is_workflow else heads.find_thread
+            find = heads.find_workflow if target.kind == "workflow" else heads.find_thread
             for remote, there in find(target.name, tip):
-                hint = self._name_other_way(target.name, here=tip, there=there)
-                if is_workflow:
-                    hint = f"`uwf fetch {remote}` says what to do"
+                shown = f"`{self._git} log {tip} ^{there}` shows what is only here"
+                hint = f"both are kept; {shown}; `uwf fetch {remote}` says what to do"
                 places = f"it is at {tip}, and remote {remote} had it at {there}"
                 told = f"{target.ref} has diverged: {places}: neither goes on from the other"
                 yield Finding(told, hint, target.ref, tip)

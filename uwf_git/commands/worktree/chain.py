@@ -11,8 +11,9 @@ names, and the next turn builds on it. Recording never fails a turn.
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from itertools import pairwise
 from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,11 +25,12 @@ from uwf_git.commands.worktree.repository import (
     commit_tree,
     find_commit,
     find_inside,
+    git_of,
     move_ref,
     name_all,
 )
 from uwf_git.errors import Refused, StoreFailed, UwfError
-from uwf_git.model.names import ThreadId, is_oid
+from uwf_git.model.names import Oid, ThreadId, is_oid
 from uwf_git.model.text import quote_path, visible_line
 from uwf_git.store.durable import read_local, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
@@ -43,7 +45,13 @@ from uwf_git.store.git.program import (
     read_settings,
 )
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_tip, read_root, walk_trunks
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_tip,
+    read_root,
+    walk_history,
+    walk_trunks,
+)
 from uwf_git.store.threads.local_files import (
     files_heads,
     files_index,
@@ -75,7 +83,7 @@ _UNTRACKED_NOW = "tracked no more, and git does not list it"
 _LONGEST_KEY = 64 * 1024
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
-_MADE = " ".join(["%H", *_TRAILERS])
+_MADE = "%x00".join(["%H", *_TRAILERS, "%P", "%s"])
 
 
 class Tip(NamedTuple):
@@ -94,6 +102,9 @@ class Made(NamedTuple):
     thread: str
     after: str
     """The commit of the thread after which the turn began."""
+
+    parent: str
+    title: str
 
 
 class Chain:
@@ -117,6 +128,9 @@ class Chain:
         self._heads = files_heads(store, thread)
         self.refs = [self.ref]
         """Where its commits are; a reader of a fork adds the refs of the threads before it."""
+
+        self.ranges: dict[Oid, str] = {}
+        """`before..after` of each commit of the thread that changed files, newest first."""
 
         inside = find_inside(place, store.path)
         self._store = inside and inside + os.sep
@@ -142,22 +156,25 @@ class Chain:
         *,
         since: str | None = None,
         is_bounded: bool = True,
+        branches: Iterable[ThreadId] = (),
     ) -> str:
         """Return the commit of the files as they are; a new commit if the newest differs.
 
         Without a chain, HEAD while the files are as HEAD has them, and HEAD is what it was *since*
-        then. *after* is the commit of the thread after which the turn began.
+        then. *after* is the commit of the thread after which the turn began. What *branches* left
+        out since it has a key is left out.
         """
         at, tip = self.read_tips()
         head = None if at is None else at.commit
-        self._has_key, self._known = has_key, () if tip is None else tip.left_out
+        known = () if tip is None else tip.left_out
+        self._has_key, self._known = has_key, {*known, *self._list_left_out(branches)}
         try:
             tree, left_out = self._write(head, is_bounded=is_bounded)
         except ProgramFailed:
             # An agent may have spoilt the index, or git has pruned what only that names.
             remove_file(self.index)
             tree, left_out = self._write(head, is_bounded=is_bounded)
-        known = tuple(each for each in self._known if not each.endswith(_UNTRACKED_NOW))
+        known = tuple(each for each in known if not each.endswith(_UNTRACKED_NOW))
         if tip is None:
             is_same = at is not None and at.tree == tree and not left_out
             if head is not None and is_same and since in {None, head}:
@@ -178,6 +195,12 @@ class Chain:
             replace_file(self._size, b"0", durable=False)
         move_ref(self.git, self.ref, commit, old="" if tip is None else tip.commit)
         return commit
+
+    def _list_left_out(self, branches: Iterable[ThreadId]) -> Iterator[str]:
+        if refs := list(map(name_work, branches)):
+            told = self.git.run("for-each-ref", "--format=%(contents)", *refs).stdout
+            lines = os.fsdecode(told).split("\n")
+            yield from (each.removeprefix(LEFT_OUT) for each in lines if each.startswith(LEFT_OUT))
 
     def has(self, commit: str) -> bool:
         """Check whether *commit* is one of the chain, which HEAD alone is not."""
@@ -210,9 +233,25 @@ class Chain:
 
     def read_log(self) -> list[Made]:
         """Return the commits of the chain, newest first, and those behind it; none without one."""
-        words = ("--first-parent", "--topo-order", "--ignore-missing", f"--format={_MADE}")
-        ran = self.git.run("log", *words, *self.refs, "--")
-        return [Made(*line.split(" ")) for line in ran.stdout.decode().splitlines()]
+        return _read_log(self.git, self.refs)
+
+    def read_ranges(self, commits: Sequence[Snapshot]) -> None:
+        """Find ``refs`` and ``ranges`` of the history *commits*.
+
+        A join, which is derived, names no files: the chain has what the branches left.
+        """
+        self.refs = [name_work(each) for each in dict.fromkeys(at.record.thread for at in commits)]
+        self.ranges, made = {}, dict[tuple[str, str], str]()
+        # It goes on behind the chain, as far as the project does.
+        has_joins = any(each.record.event == "join" for each in commits)
+        for each in self.read_log() if has_joins else ():
+            turn = each.thread, each.after
+            made[turn] = f"{each.parent}..{made.get(turn, each.commit).rpartition('..')[2]}"
+        for at, before in pairwise(commits):
+            turn = at.record.thread, before.turn_start
+            found = made.get(turn) if at.record.event == "join" else at.record.files
+            if found is not None:
+                self.ranges[at.commit.oid] = found
 
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
         """Return the commits of HEAD and of the chain, its newest or *name*, each or None."""
@@ -460,12 +499,50 @@ def find_chain(
     return None
 
 
+def begin_fork(
+    store: Store, environ: Mapping[str, str], thread: ThreadId, begun: Oid, files: str | None
+) -> None:
+    """Let the chain of *thread*, a fork, go on from what the history of its commit *begun* names.
+
+    It then stays when the other thread is removed. *files* is the commit of what is in the work
+    directory; None: nobody knows that yet.
+    """
+    with suppress(UwfError, OSError):
+        chain = find_chain(store, thread, environ)
+        if chain is None:
+            return
+        chain.read_ranges(list(walk_history(store, begun, through_forks=True)))
+        newest = files or next(iter(chain.ranges.values()), "").partition("..")[2]
+        if newest and find_commit(chain.git, newest) is not None:
+            chain.begin(newest)
+            if files is None:
+                note_unrecorded(store, thread, begun)
+
+
 def find_settings(store: Store, thread: ThreadId) -> Kept:
     """Return the settings of git that the project had when the outermost thread began."""
     tip = find_tip(store, thread)
     if tip is not None:
         thread = read_root(store, tip).record.thread
     return read_settings(settings_file(store, thread))
+
+
+def read_log_of(store: Store, thread: ThreadId, names: Iterable[ThreadId]) -> list[Made]:
+    """Return the commits of the chains of *names*, where *thread* works and where it began."""
+    began = find_settings(store, thread).repository
+    gits = {began: git_of(store.environ, began)} if os.path.isdir(began) else {}
+    with suppress(StoreFailed):
+        chain = find_chain(store, thread, store.environ, is_reading=True)
+        if chain is not None:
+            gits[find_common_dir(chain.git.place.git_dir)] = chain.git
+    return [made for git in gits.values() for made in _read_log(git, map(name_work, names))]
+
+
+def _read_log(git: Git, refs: Iterable[str]) -> list[Made]:
+    words = ("--first-parent", "--topo-order", "--ignore-missing", f"--format={_MADE}")
+    told = git.run("log", *words, *refs, "--").stdout.decode(errors="replace")
+    made = (Made(*line.split("\0", 4)) for line in told.split("\n") if line)
+    return [each._replace(parent=each.parent.partition(" ")[0]) for each in made]
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
-from uwf_git.commands.worktree.chain import find_chain, find_settings, read_tip, tell_secret
+from uwf_git.commands.worktree.chain import HasKey, find_chain, find_settings, read_tip, tell_secret
 from uwf_git.commands.worktree.record import (
     Inner,
     SplitOrigin,
@@ -42,7 +42,7 @@ from uwf_git.commands.worktree.repository import (
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.model.text import quote_path
 from uwf_git.store.durable import remove_file
 from uwf_git.store.git.program import find_common_dir, find_place
@@ -305,11 +305,10 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     tip = found or worktree.base
     if os.path.isdir(worktree.path):
         own = worktree.git_dir if os.path.isdir(worktree.git_dir) else worktree.repository
-        secrets = find_secrets(environ)
         tell = partial(
             tell_secret,
             top=worktree.path,
-            has_key=(lambda given: mask_bytes(given, secrets) != given) if secrets else None,
+            has_key=_judge_by(environ),
             known={*worktree.left_out, *read_tip(tip, git.ask("cat-file", "commit", tip)).left_out},
         )
         tree, inner, left_out = write_tree(
@@ -331,6 +330,11 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     committed = worktree._replace(commit=commit)
     write_worktree(store, committed)
     return committed
+
+
+def _judge_by(environ: Mapping[str, str]) -> HasKey:
+    secrets = find_secrets(environ)
+    return (lambda given: mask_bytes(given, secrets) != given) if secrets else None
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tip: str, tree: str) -> str:
@@ -403,6 +407,30 @@ def remove_left_worktree(
             thread=found.thread,
             path=found.path,
         )
+
+
+def remove_fork_worktree(
+    store: Store, environ: Mapping[str, str], thread: ThreadId, tip: Oid
+) -> str | None:
+    """Remove the work tree that uwf made for a fork at *tip*; return its path if it stays.
+
+    It stays if a thread works in it, or files in it, but for ignored ones, are not recorded.
+    """
+    path = place_of(store, thread)
+    if path is None or not os.path.isdir(path):
+        return None
+    with suppress(UwfError, OSError):
+        found = Worktree(thread, thread, path, "", "", path, path)
+        chain = find_chain(store, thread, environ)
+        if chain is not None and chain.worktree == path and not _is_in_use(store, found):
+            at, last = chain.read_tips()
+            now = chain.record("before its removal", tip, _judge_by(environ), is_bounded=False)
+            known = last or at
+            if known is not None and known.commit == now and not known.left_out:
+                common = find_common_dir(chain.git.place.git_dir)
+                _remove(environ, found._replace(repository=common))
+                return None
+    return path
 
 
 def forget_work(

@@ -375,6 +375,7 @@ def fenced(environ: Mapping[str, str], place: Place) -> Iterator[dict[str, str]]
         "GIT_INDEX_FILE": place.index_file or os.path.join(place.git_dir, "index"),
         # An index of ours may be brought up to date.
         "GIT_OPTIONAL_LOCKS": "0" if place.index_file is None else "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
         **({} if place.worktree is None else {"GIT_WORK_TREE": place.worktree}),
     }

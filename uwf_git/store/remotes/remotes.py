@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -488,13 +489,10 @@ class SharedRefs(NamedTuple):
         """Return the newest commit of a thread, active or archived; None for an unknown thread."""
         return self.archive.get(thread) or self.threads.get(thread)
 
-    def only(self, threads: Container[str]) -> "SharedRefs":
-        """Return the refs of these threads alone, active or archived."""
-        active, archived = (
-            {name: oid for name, oid in folder.items() if name in threads}
-            for folder in (self.threads, self.archive)
-        )
-        return SharedRefs(active, archived, {})
+    def only(self, threads: Container[str], workflows: Container[str] = ()) -> "SharedRefs":
+        """Return the refs of these *threads* alone, active or archived, and of *workflows*."""
+        pairs = zip(self, (threads, threads, workflows), strict=True)
+        return SharedRefs(*({k: v for k, v in refs.items() if k in some} for refs, some in pairs))
 
 
 def read_shared(store: Store, remote: Remote | None = None) -> SharedRefs:
@@ -615,3 +613,13 @@ def list_sides(store: Store, thread: ThreadId) -> Iterator[tuple[Remote, Sides]]
     for remote in list_remotes(store.config):
         with suppress(StoreDamaged):
             yield remote, read_sides(store, remote, thread)
+
+
+def find_peer(store: Store, thread: ThreadId, here: Oid, there: Oid) -> str | None:
+    """Return a remote that agrees with *thread* at *here*, and would not with it at *there*."""
+    goes_on = partial(is_descendant, store.objects)
+    for remote, sides in list_sides(store, thread):
+        at = sides.there
+        if at and (goes_on(at, here) or (goes_on(here, at) and not goes_on(there, at))):
+            return remote.name
+    return None

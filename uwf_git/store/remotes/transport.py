@@ -631,7 +631,8 @@ def failures(url: RemoteUrl) -> Iterator[None]:
         # dulwich turns every error of a socket into one of these.
         in_time = "timed out" not in str(error)
         problem = _cause(str(error)) or "it broke off"
-        raise RemoteFailed(url, problem if in_time else _TOO_LATE) from error
+        hint = "it does not let you push, or read: ask its owner" if "resp 403" in problem else None
+        raise RemoteFailed(url, problem if in_time else _TOO_LATE, hint=hint) from error
     except Exception as error:
         found = _find_problem(error)
         if found is None:
