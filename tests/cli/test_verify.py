@@ -72,7 +72,7 @@ def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None
     assert ran.err.startswith(f"note: {ref} has diverged: it is at {now}, and remote origin had it")
     assert uwf("thread", "list", "--format", "text").out.count("ready, diverged") == 1
     shown = uwf("thread", "show", thread, "--format", "text").out
-    assert f"diverged  origin had it at {before}; `uwf thread fork {thread} --at {now}`" in shown
+    assert f"diverged  origin had it at {before}: `uwf fetch origin` says what to do" in shown
 
 
 def test_config_that_an_agent_changes_is_told_until_it_is_verified(uwf: Uwf) -> None:

@@ -11,12 +11,19 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 
 from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.names import Oid
+from uwf_git.model.builtin import ROLE, reference
+from uwf_git.model.names import NodeHash, Oid
+from uwf_git.model.node import build_node
+from uwf_git.store.nodes import encode_node
 from uwf_git.store.store import Store
 
 FILE, FOLDER = 0o100644, 0o040000
 
 Change = Callable[[Commit], None]
+
+WRITER = "7418F2F2V21KQ"
+"""The Role of the writer in the workflow demo, whose prompt is `Write.`, or this one."""
+_TWIN = "Run it all 10587  d:M78 4,"
 
 
 def tip_of(store: Store, ref: str) -> Oid:
@@ -133,6 +140,15 @@ def also(*changes: Change) -> Change:
 def place(node: str, suffix: str = ".json") -> str:
     """Return the path of a node's file."""
     return f"nodes/{node[0]}/{node[1]}/{node[2:]}{suffix}"
+
+
+def twin_role(store: Store) -> Change:
+    """Give the writer of the workflow demo another prompt, under the same name of its node."""
+    schema = reference(NodeHash("9NPJ6YSFHSA85"))
+    payload = {"name": "writer", "description": "Writes.", "systemPrompt": _TWIN}
+    role = build_node(ROLE, {**payload, "outputSchema": schema}, timestamp=0)
+    assert role.hash == WRITER
+    return holds(store, place(WRITER), encode_node(role)[1])
 
 
 def find_blob(store: Store, tip: Oid, path: str) -> ObjectID:

@@ -240,8 +240,9 @@ def test_two_payloads_under_one_name_are_an_error(store: Store) -> None:
     leaf = a_tree(**{f"{node.hash[2:]}_md": (FILE_MODE, stored(store.objects, forged))})
     folder = nested(store.objects, node.hash, leaf)
 
-    with refuses("node-collision"):
+    with refuses("node-collision") as caught:
         unite_nodes(store.objects, [grown(store.objects, node), folder])
+    assert "uwf thread fork" in str(caught.value.hint)
 
 
 def test_only_new_folders_are_to_be_written(store: Store) -> None:

@@ -141,7 +141,7 @@ def status_command(session: Session, directory: str | None) -> None:
     The phase is idle, planning, executing, completed, failed or waiting_human. The document is that
     of .state/workflow.state.json, which is written again if it was deleted while plans are
     unfinished. `driver` is the id of the process that drives them; `driver` and `port` are null
-    while there is none.
+    while there is none. `limit` says that the thread is at a limit, if it is.
     """
     workdir, store, settings = open_project(session, directory)
     emit(session, read_plan_status(store, workdir, settings))

@@ -12,6 +12,7 @@ from uwf_git.commands.verify.history import (
     Finding,
     SignedCommit,
     note_changed_settings,
+    note_own_judges,
     verify_signatures,
 )
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, check_ranges, verify
@@ -25,7 +26,8 @@ _WHERE = ("commit", "node", "path")
     "uwf verify",
     "uwf verify 01J7K9M2 solve-issue",
     "uwf verify refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
-    'uwf verify --signatures | jq -e \'all(.signatures[]; .status | IN("good", "derived"))\'',
+    "uwf verify --signatures | "
+    'jq -e \'.problems == [] and all(.signatures[]; .status | IN("good", "derived"))\'',
     exits={5: "problems were found; all of them are listed"},
 )
 @click.argument("refs", metavar="[REF]...", nargs=-1)
@@ -33,10 +35,10 @@ _WHERE = ("commit", "node", "path")
     "--signatures",
     "with_signatures",
     is_flag=True,
-    help="Print who signed each commit as well, by git's gpg.* settings. A signature that does not "
-    "belong to its commit, or whose key was revoked, is a problem; a commit without a signature, "
-    "or with one by an unknown key, is none. Derived commits (a split, the start of a branch, a "
-    "join) are not signed: they follow from the commits before them.",
+    help="Print who signed each commit as well, also of joined branches, by git's gpg.* settings. "
+    "A signature that does not belong to its commit, or whose key was revoked, is a problem; a "
+    "commit without a signature, or with one by an unknown key, is none. Derived commits (a split, "
+    "the start of a branch, a join) are not signed: they follow from the commits before them.",
 )
 @click.option(
     "--files",
@@ -75,9 +77,11 @@ def command(
     signed: list[SignedCommit] = []
     if with_signatures:
         tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]
-        signed = list(verify_signatures(store, session.environ, tips))
+        wrong = {each.commit for each in verified.troubles}
+        signed = list(verify_signatures(store, session.environ, tips, wrong))
         forged = tuple(each.finding for each in signed if each.finding is not None)
-        verified = verified._replace(troubles=verified.troubles + forged)
+        notes = (*verified.notes, *note_own_judges(store))
+        verified = verified._replace(troubles=verified.troubles + forged, notes=notes)
     document = _document(verified)
     if with_signatures:
         document["signatures"] = [signature_row(each) for each in signed]

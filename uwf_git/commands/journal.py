@@ -16,6 +16,7 @@ from uwf_git.engine.events import ENTER, EventId, TurnStarted, render_event_id
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_rules import carries
 from uwf_git.model.names import Oid, ThreadId
+from uwf_git.store.objects.commit import descends
 from uwf_git.store.refs import BadRef
 from uwf_git.store.store import Store, check_exists
 from uwf_git.store.threads.heads import find_head, get_head
@@ -202,8 +203,6 @@ class JournalReader:
         self.entered: set[Oid] = set()
         """The commits after which the journal has an ``enter`` line."""
 
-        self.threads: set[ThreadId] = set()
-
     def take(self) -> list[Line]:
         self._catch_up()
         lines, self._lines = self._lines, []
@@ -218,7 +217,6 @@ class JournalReader:
             turns = list_open_turns(self._store, known=self.entered)
             tips = self._watch.look()
             if tips is not None:
-                self.threads = set(tips.heads)
                 for ref in tips.bad:
                     self.report(ThreadId(ref.rpartition("/")[2]), BadRef(ref))
             missed = self._load(journal, tips)
@@ -420,10 +418,12 @@ class EventStream:
         elif self._is_wanted(thread):
             self._on_damage(damage)
 
-    def _report_line(self, thread: ThreadId, damage: StoreDamaged) -> None:
-        """Report damage to a thread that has a ref; a removed thread has no events left."""
-        if thread not in self._journal.threads:
-            return
+    def _report_line(self, thread: ThreadId, commit: Oid, damage: StoreDamaged) -> None:
+        """Report damage at *commit*, unless its thread was removed, or leads to it no more."""
+        with suppress(StoreDamaged):
+            head = find_head(self._store, thread)
+            if head is None or not descends(self._store.objects, head.commit, commit):
+                return
         if thread == self._request.thread:
             raise damage
         self._journal.report(thread, damage)
@@ -446,7 +446,7 @@ class EventStream:
                 try:
                     yield from self._read_rest(place)
                 except StoreDamaged as error:
-                    self._report_line(line.thread, error)
+                    self._report_line(line.thread, line.commit, error)
                 yield from self._read_lines(lines[index + 1 :])
                 return
         yield from self._read_older(lines, place)
@@ -514,7 +514,7 @@ class EventStream:
                 return []
             return list_new(self._store, thread, tip, known=None)
         except StoreDamaged as error:
-            self._report_line(thread, error)
+            self._report_line(thread, tip, error)
             return []
 
     def _read_rest(self, since: EventId) -> Iterator[dict[str, Any]]:
@@ -547,6 +547,6 @@ class EventStream:
             else:
                 return
         except StoreDamaged as error:
-            self._report_line(line.thread, error)
+            self._report_line(line.thread, line.commit, error)
             return
         yield from events

@@ -10,6 +10,7 @@ from typing import Any, Self
 from uwf_git.commands.agent_run.runs import add_to_trace, is_any_at_work, read_step_dir
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import Family
+from uwf_git.commands.turn.flow import find_limit
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, name_some
@@ -170,8 +171,8 @@ def read_plan_status(
 ) -> dict[str, Any]:
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
-    With ``driver``, by its process, and where that listens while it lives. A state file that is
-    missing or wrong while the thread lives is mended.
+    With ``driver``, by its process, and where that listens while it lives; and with ``limit`` if
+    the thread is at one. A state file that is missing or wrong while the thread lives is mended.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
@@ -189,7 +190,9 @@ def read_plan_status(
     driver = find_driver(store, thread)
     if driver is None:
         where |= {"address": None, "port": None}
-    return build_state_document(state, where) | {"driver": driver and driver.get("pid")}
+    reached = None if found.record.status in ENDED else find_limit(store, found)
+    limit = {} if reached is None else {"limit": reached.message}
+    return build_state_document(state, where) | {"driver": driver and driver.get("pid")} | limit
 
 
 def read_plan_rows(

@@ -13,7 +13,7 @@ from uwf_git.commands.family import STRANGER_HINT, Strangers
 from uwf_git.commands.split import find_own_split
 from uwf_git.commands.verify.history import Finding, heads_of_store
 from uwf_git.commands.verify.nodes import TreeChecks
-from uwf_git.commands.verify.puts import check_puts
+from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.engine.events import tell_record
 from uwf_git.errors import StoreDamaged, UwfError, name_some
@@ -299,7 +299,7 @@ class _Judging:
 
     def __init__(self, push: Push) -> None:
         self._push = push
-        trees = TreeChecks(push.store)
+        self._trees = trees = TreeChecks(push.store)
         self._branches = BranchRules(push, trees.recent)
         self._threads = ThreadChecks(
             trees,
@@ -338,7 +338,7 @@ class _Judging:
             claim = Claim(name, thread, tip, "active" if name.startswith(ACTIVE) else "archive")
             findings = self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
         else:
-            findings = check_puts(store, [(name, tip, store.refs.find(name))])
+            findings = check_put_ref(self._trees, name, tip, known=store.refs.find(name))
         for finding in islice(findings, _MOST_FINDINGS):
             yield _refuse(name, finding)
         if next(findings, None) is not None:

@@ -18,10 +18,11 @@ from uwf_git.store.lookup import (
     list_loose_roots,
     list_packed_roots,
     list_root_refs,
+    nodes_at,
     walk_root,
 )
 from uwf_git.store.nodes import NODES
-from uwf_git.store.objects.commit import CommitView, find_entry, read_commit
+from uwf_git.store.objects.commit import CommitView, find_entry
 from uwf_git.store.refs import stamp_packed
 from uwf_git.store.store import Store
 
@@ -421,7 +422,7 @@ class NodeIndex:
         names: list[NodeHash] = []
         is_whole = True
         if known is not None:
-            self._indexed = self._find_nodes(known) or self._indexed
+            self._indexed = nodes_at(self._store.objects, known) or self._indexed
         try:
             for commit in walk_root(self._store, ref, tip, until=known):
                 is_whole &= self._scan_commit(commit, names)
@@ -443,10 +444,3 @@ class NodeIndex:
         if is_whole:
             self._indexed = raw
         return is_whole
-
-    def _find_nodes(self, oid: Oid) -> bytes | None:
-        with suppress(StoreDamaged):
-            commit = read_commit(self._store.objects, oid)
-            nodes = find_entry(self._store.objects, commit, NODES)
-            return None if nodes is None else bytes.fromhex(nodes.decode())
-        return None

@@ -156,6 +156,14 @@ def walk_root(
         oid = next(iter(commit.parents), None) if ref.startswith(WORKFLOWS) else None
 
 
+def nodes_at(objects: ObjectStore, oid: Oid) -> bytes | None:
+    """Return the 20 bytes of the id of the `nodes/` of a commit; None if it cannot be read."""
+    with suppress(StoreDamaged):
+        nodes = find_entry(objects, read_commit(objects, oid), NODES)
+        return None if nodes is None else bytes.fromhex(nodes.decode())
+    return None
+
+
 # Root refs: the refs that keep nodes, and reading many of them at once.
 #
 # Read loose refs before packed ones: a ref that git packs in between is then seen twice, not

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
-from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.builtin import BUILTIN, META, TEXT, TYPES
 from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node, NotCanonical, build_node, canonical, canonical_hash
 from uwf_git.model.plain_schema import plain_check
@@ -29,7 +29,7 @@ _TEXT_HEADER = re.compile(
 )
 _FIELDS = {"type", "payload", "timestamp"}
 _LATEST = 10**16
-_SHAPED = {name: plain_check(node.payload) for name, node in BUILTIN.items() if name != META}
+_SHAPED = {name: plain_check(node.payload) for name, node in TYPES.items() if name != META}
 
 
 class DamagedNode(StoreDamaged):
@@ -92,7 +92,7 @@ def check_node(node: Node) -> Node:
     """
     has_its_shape = _SHAPED.get(node.type)
     if has_its_shape is not None and not has_its_shape(node.payload):
-        title = BUILTIN[node.type].payload["title"]
+        title = TYPES[node.type].payload["title"]
         raise DamagedNode(node.hash, f"says that it is a {title}, and is not")
     return node
 
@@ -419,7 +419,9 @@ def _unite_entry(objects: _WithNew, found: Sequence[_Entry], before: _Entry | No
     first = nodes[0][0]
     for node, _mode, _oid in nodes:
         if (node.type, node.payload) != (first.type, first.payload):
-            raise NodeCollision(node.hash)
+            taken = NodeCollision(node.hash)
+            taken.hint = "`uwf thread fork THREAD` plays the branches anew, in another thread"
+            raise taken
     _node, mode, oid = min(nodes, key=lambda each: (each[0].timestamp, each[2]))
     return mode, oid
 

@@ -432,7 +432,7 @@ _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
 }
-_NO_FETCHES = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+NO_FETCHES = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _RECENT = "gc.recentObjectsHook"
 
 _BIG_PACK = "gc.bigPackThreshold"
@@ -486,7 +486,7 @@ def _run(
         settings["core.fsync"] = "all"
     overrides = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     # A hook, which may call this, has variables set that would make git use another repository.
-    clean = without_local_variables(environ) | _NO_FETCHES | {"LC_ALL": "C"}
+    clean = without_local_variables(environ) | NO_FETCHES | {"LC_ALL": "C"}
     expiry = _expiry(store, git, clean)
     argv = [git, f"--git-dir={store.path}", *overrides, "gc", "--quiet", expiry, *options]
     ran = run_program(argv, clean, cwd=store.path)

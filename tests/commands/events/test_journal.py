@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from commands.flows import copy_commit, put
+from commands.forging import holds
 from commands.turns import begin_turn, count_reads
 from commands.world import Git, World, content_player, says
 from dulwich.objects import Blob, Commit, ObjectID
@@ -384,6 +386,27 @@ def test_removed_thread_leaves_silence(
     assert {event["taskId"] for event in reader.read()} == {stays}
     assert {event["taskId"] for event in follow_stream().read()} == {gone, stays}
     assert troubles == []
+
+
+def test_damaged_commit_that_was_taken_back_leaves_silence(
+    world: World, follow_stream: Follow, troubles: list[StoreDamaged]
+) -> None:
+    thread = world.stepped()
+    tip, ref = world.tip(thread), f"refs/threads/{thread}"
+    reader = follow_stream()
+    list(reader.read())
+    commit = copy_commit(world.store, tip)
+    commit.parents = [ObjectID(tip.encode())]
+    holds(world.store, "now.json", b"{}")(commit)
+    forged = put(world.store, commit)
+    world.store.refs.advance(ref, seen=tip, to=forged)
+    list(reader.read())
+    assert [each.code for each in troubles] == ["damaged-commit"]
+    world.store.refs.advance(ref, seen=forged, to=tip)
+    world.step(thread)
+
+    assert words(reader) == words(follow_stream(f"{tip}-progress")) == STEP
+    assert len(troubles) == 1
 
 
 def test_place_in_a_removed_thread_stays_a_place(

@@ -2,8 +2,8 @@
 
 import pytest
 from commands.flows import Split
-from commands.forging import forge, put_raw_commit, says, tip_of, troubles
-from commands.world import World
+from commands.forging import WRITER, forge, put_raw_commit, says, tip_of, troubles, twin_role
+from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
@@ -16,6 +16,8 @@ from uwf_git.store.git.hook_files import RefUpdate, Refusal
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import set_workdir
+
+WORKFLOW = "refs/workflows/demo"
 
 
 def empty(store: Store) -> Store:
@@ -60,6 +62,22 @@ def test_whatever_uwf_writes_may_be_pushed(busy: World) -> None:
 
 def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
     assert check_received(busy.store, everything(busy)) == []
+
+
+@pytest.mark.parametrize("comes", ["a version", "a thread", "a thread with its workflow"])
+def test_another_payload_under_the_name_of_a_node_is_refused(comes: str, world: World) -> None:
+    world.put()
+    thread, hub = world.start(), empty(world.store)
+    ref = f"refs/threads/{thread}" if "thread" in comes else WORKFLOW
+    if "with" not in comes:
+        hub.refs.create(WORKFLOW, tip_of(world.store, WORKFLOW))
+    if ref == WORKFLOW:
+        world.put(DEMO.replace("Check.", "Look."))
+    forge(world.store, ref, {-1: twin_role(world.store)})
+    updates = [each for each in everything(world) if "with" in comes or each.name == ref]
+
+    (refusal,) = check_received(hub, updates)
+    assert refusal.message.startswith(f"node {WRITER} has two payloads: this one, and another ")
 
 
 @pytest.mark.parametrize(("kind", "other"), [("threads", "archive"), ("archive", "threads")])

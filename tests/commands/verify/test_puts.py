@@ -2,7 +2,17 @@
 
 import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
-from commands.forging import also, find_blob, forge, holds, place, says, tip_of
+from commands.forging import (
+    WRITER,
+    also,
+    find_blob,
+    forge,
+    holds,
+    place,
+    says,
+    tip_of,
+    twin_role,
+)
 from commands.world import DEMO, World
 from dulwich.objects import Commit, ObjectID
 
@@ -124,6 +134,19 @@ def workflow(world: World) -> NodeHash:
 def told_workflow(store: Store, *, name: str = "demo", known: Oid | None = None) -> list[str]:
     found = check_puts(store, [(f"refs/workflows/{name}", tip_of(store, REF), known)])
     return [each.message for each in found]
+
+
+def test_another_prompt_under_the_same_name_does_not_replace_what_is_here(
+    world: World, workflow: NodeHash
+) -> None:
+    here = tip_of(world.store, REF)
+    # A history in itself without a fault, which a fetch would take over.
+    *_, there = forge(world.store, REF, dict.fromkeys((0, 1), twin_role(world.store)))
+    assert world.store.refs.advance(REF, seen=there, to=here)
+
+    first, second = check_puts(world.store, [(REF, there, None)])
+    assert first.message == second.message
+    assert first.message.startswith(f"node {WRITER} has two payloads")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands.flows import Split
+from commands.flows import Split, copy_commit, move, put
+from commands.forging import says
 from commands.world import World
 from refusing import refuses
 from store.signing_keys import (
@@ -27,9 +28,11 @@ from store.story import put_raw
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.cas import bootstrap_store, put_payload
-from uwf_git.commands.verify.history import SignedCommit, verify_signatures
+from uwf_git.commands.inspect.graph import view_report
+from uwf_git.commands.verify.history import SignedCommit, note_own_judges, verify_signatures
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import Oid
+from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import read_raw_commit
 
 PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
@@ -51,7 +54,8 @@ def told(world: World) -> list[SignedCommit]:
         for name in refs.names(prefix)
         if (oid := refs.find(prefix + name)) is not None
     ]
-    return list(verify_signatures(world.store, os.environ, tips))
+    wrong = {each.commit for each in verify(world.store, []).troubles}
+    return list(verify_signatures(world.store, os.environ, tips, wrong))
 
 
 def live(world: World) -> None:
@@ -96,7 +100,7 @@ def test_each_step_is_listed_with_its_signer_newest_first(
     ref = f"refs/archive/{thread}"
     tip = signing.store.refs.find(ref)
     assert tip is not None
-    found = list(verify_signatures(signing.store, os.environ, [(ref, tip)]))
+    found = list(verify_signatures(signing.store, os.environ, [(ref, tip)], ()))
     assert [(each.event, each.depth, each.role, each.verdict.status) for each in found] == [
         ("end", 2, None, "unsigned"),
         ("step", 2, "checker", "untrusted"),
@@ -256,5 +260,38 @@ def test_commits_that_follow_from_others_are_derived(world: World, split: Split)
         *((event, "derived") for event in ("split", "start", "join")),
     }
     assert all(each.finding is None for each in found)
-    counted = [each for each in found if each.verdict.status == "unsigned"]
-    assert verify(world.store, [split.thread, *split.joined]).unsigned == len(counted)
+    # Those of the branches are behind the thread.
+    ref = f"refs/threads/{split.thread}"
+    verified = verify(world.store, [ref])
+    tips = [(ref, world.tip(split.thread))]
+    alone = list(verify_signatures(world.store, os.environ, tips, ()))
+    rows = [(each.commit, each.thread, each.verdict) for each in found]
+    assert sorted(rows) == sorted((each.commit, each.thread, each.verdict) for each in alone)
+    assert verified.unsigned == [each.verdict.status for each in alone].count("unsigned")
+
+
+def test_a_forged_commit_is_not_derived_because_it_says_so(world: World, split: Split) -> None:
+    commit = copy_commit(world.store, world.tip(split.thread))
+    says("checks into 2", "checks into 3")(commit)
+    forged = move(world, split.thread, put(world.store, commit)).commit.oid
+
+    (row,) = [each for each in told(world) if each.commit == forged]
+
+    assert (row.event, row.verdict.status) == ("split", "unsigned")
+    (*_, entry) = view_report(world.store, split.thread, os.environ).document["entries"]
+    assert (entry["commit"], entry["signature"]) == (forged, {"status": "unsigned"})
+
+
+@needs_ssh
+def test_the_store_s_own_list_of_keys_is_noted_unless_it_is_trusted(
+    signing: World, tmp_path: Path
+) -> None:
+    assert list(note_own_judges(signing.store)) == []
+    name, other = "gpg.ssh.allowedSignersFile", f"{tmp_path}/other"
+    set_config(f"{signing.store.path}/config", name, other)
+    signing.reopen()
+
+    (note,) = note_own_judges(signing.store)
+
+    assert note.message.endswith(f"config sets {name} to a value that is not trusted here: {other}")
+    assert f"uwf agent trust --setting {name}" in note.hint

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands.forging import WRITER, forge, twin_role
 from commands.world import DEMO, Git, World
 from refusing import refuses
 
@@ -230,6 +231,15 @@ def test_changed_included_file_is_a_new_version(world: World, folder_put: Path) 
 
     assert second.changed
     assert second.workflow != first.workflow
+
+
+@pytest.mark.parametrize("source", [DEMO, DEMO.replace("Check.", "Look.")])
+def test_node_that_is_there_with_another_payload_is_not_taken(source: str, world: World) -> None:
+    world.put()
+    forge(world.store, "refs/workflows/demo", {-1: twin_role(world.store)})
+
+    with refuses("node-collision", match=WRITER):
+        world.put(source)
 
 
 def test_tree_of_a_version_can_be_put_again(

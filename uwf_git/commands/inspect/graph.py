@@ -21,6 +21,7 @@ from uwf_git.commands.inspect.show import (
 from uwf_git.commands.split import Container, find_container, label_branch, read_entry
 from uwf_git.commands.turn.flow import count_own
 from uwf_git.commands.verify.history import SignatureReader
+from uwf_git.commands.verify.thread import judge_derived
 from uwf_git.commands.workflow.build import view_moves
 from uwf_git.engine.picture import plan
 from uwf_git.engine.picture.plan import Mark
@@ -375,8 +376,8 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
         picture = picture_thread(store, head.thread)
     except UwfError as error:
         problems.append(mask(error.message))
-    signatures = SignatureReader(store, environ)
-    reader = story.StoryReader(store, story.Telling(mask, signatures=signatures))
+    signatures = SignatureReader(store, environ, judge_derived())
+    reader = story.StoryReader(store, story.Telling(mask, read_signature=signatures.read))
     entries = reader.read(head.thread, head.commit, through_forks=True)
     problems += story.find_problems(entries)
     document = {

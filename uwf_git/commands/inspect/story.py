@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.commands.inspect.show import Commands, get_text, view_files
 from uwf_git.commands.split import find_container, label_branch
-from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.engine.diff import diff_texts, diff_values
 from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
 from uwf_git.errors import UwfError
@@ -112,7 +111,7 @@ _PARTS = {"branches", "entries", "content", "prompt", "log"}
 
 class Telling(NamedTuple):
     mask: Mask = str
-    signatures: SignatureReader | None = None
+    read_signature: Callable[[Snapshot], Mapping[str, Any]] | None = None
     """Without it nothing is said of signatures."""
 
     is_whole: bool = False
@@ -236,8 +235,8 @@ class StoryReader:
             "said": self._mask(snapshot.subject.partition(": ")[2]),
             "note": self._view_note(snapshot),
         }
-        if self._telling.signatures is not None:
-            entry["signature"] = mask_json(self._telling.signatures.read(snapshot), self._mask)
+        if self._telling.read_signature is not None:
+            entry["signature"] = mask_json(self._telling.read_signature(snapshot), self._mask)
         try:
             if record.event in STEPS:
                 entry |= self._view_step(snapshot, holder, visits)

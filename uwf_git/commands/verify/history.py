@@ -5,15 +5,18 @@ import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from glob import glob
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split import is_derived
-from uwf_git.errors import GIVEN_BACK, StoreDamaged, UwfError, name_some
+from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.model.text import quote_path
 from uwf_git.model.thread import TransitionRecord
+from uwf_git.store.git.config import find_program
 from uwf_git.store.git.hook_files import find_unpinned
+from uwf_git.store.git.program import run_program
 from uwf_git.store.objects.commit import (
     BadMessage,
     CommitView,
@@ -25,12 +28,15 @@ from uwf_git.store.objects.commit import (
     subject_of,
 )
 from uwf_git.store.objects.objects import ObjectStore, disk_places, has_object
-from uwf_git.store.objects.strict import check_object_files
+from uwf_git.store.objects.strict import REBUILT, check_object_files
+from uwf_git.store.packing import NO_FETCHES
 from uwf_git.store.refs import BadRefFile, check_head, check_loose_refs, check_packed_refs
 from uwf_git.store.signatures import SignatureChecker, Verdict
 from uwf_git.store.store import Store, accept_config
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
-from uwf_git.store.threads.history import KEPT, Snapshot, parse_thread_message, walk_history
+from uwf_git.store.threads.history import KEPT, Snapshot, parse_thread_message, read_snapshot
+from uwf_git.store.trust import require_trusted
+from uwf_git.surroundings import without_local_variables
 
 # Findings, and the place in the store where each was made.
 #
@@ -92,8 +98,25 @@ def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
         elif not has_object(store.objects, value):
             yield Finding(f"ref {name} points at {value}, which is missing", GIVEN_BACK, name)
     for place in disk_places(store.objects):
-        for file in check_object_files(os.fspath(place.path)):
-            yield Finding(f"objects/{file.name} {file.problem}", file.hint)
+        files = list(check_object_files(os.fspath(place.path)))
+        yield from (Finding(f"objects/{each.name} {each.problem}", each.hint) for each in files)
+        # Of damage git would say the same again.
+        yield from () if files else _check_lookups(store, os.fspath(place.path))
+
+
+_LOOKUPS = {"commit-graph": "info/commit-graph*", "multi-pack-index": "pack/multi-pack-index*"}
+"""What git reads in place of objects, by the command that compares it with them."""
+
+
+def _check_lookups(store: Store, folder: str) -> Iterator[Finding]:
+    git = find_program("git", store.environ)
+    environ = without_local_variables(store.environ) | NO_FETCHES
+    for command, pattern in _LOOKUPS.items():
+        if git is not None and glob(pattern, root_dir=folder):
+            words = [git, f"--git-dir={store.path}", command, "verify", "--object-dir", folder]
+            ran = run_program(words, environ)
+            if ran.status != 0:
+                yield Finding(f"git's {command} differs from the objects: {ran.last_line}", REBUILT)
 
 
 def find_hub_gap(git_dir: str) -> Finding | None:
@@ -113,6 +136,7 @@ _OTHER_STORIES = {
     "shallow": "`git fetch --unshallow REMOTE` brings the history that a shallow clone leaves out",
     "refs/replace/": "`git --no-replace-objects log` passes over refs/replace: remove what nobody "
     "of you made",
+    "objects/": "put git on the PATH, and verify again: git compares them with the objects",
 }
 
 
@@ -121,6 +145,8 @@ def find_other_story(store: Store) -> Finding | None:
     files = ("info/grafts", "shallow")
     found = [name for name in files if os.path.exists(os.path.join(store.path, name))]
     found += [f"refs/replace/{name}" for name in store.refs.names("refs/replace/")]
+    for each in _LOOKUPS.values() if find_program("git", store.environ) is None else ():
+        found += glob(f"objects/{each}", root_dir=store.path)
     if not found:
         return None
     return Finding(
@@ -143,6 +169,16 @@ def note_changed_settings(store: Store) -> tuple[Finding, ...]:
         )
         for name in accept_config(store)
     )
+
+
+def note_own_judges(store: Store) -> Iterator[Finding]:
+    """Yield a note on each setting of the store itself that says whose signatures are good."""
+    for name in ("gpg.ssh.allowedSignersFile", "gpg.ssh.revocationFile", "gpg.minTrustLevel"):
+        try:
+            require_trusted(store, name, store.path)
+        except Refused as error:
+            told = f"signatures are judged by the store's own word: {error.message}"
+            yield Finding(told, error.hint or "")
 
 
 _FORK = b"\nUwf-Event: fork\n"
@@ -328,62 +364,65 @@ class SignedCommit(NamedTuple):
 
 
 def verify_signatures(
-    store: Store, environ: Mapping[str, str], tips: Iterable[tuple[str, Oid]]
+    store: Store, environ: Mapping[str, str], tips: Iterable[tuple[str, Oid]], wrong: Container[Any]
 ) -> Iterator[SignedCommit]:
-    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first."""
+    """List every commit behind *tips* (ref and commit) once: first parents, then joined branches.
+
+    Of the commits in *wrong* ``verify`` found that they cannot be: nothing is derived among them.
+    """
     checker = SignatureChecker(store, environ)
     seen: set[Oid] = set()
-    for ref, tip in tips:
+    lines = list(tips)
+    for ref, tip in lines:
+        oid: Oid | None = tip
         # The walk goes back: the commits before the damage are listed already.
         with suppress(StoreDamaged):
-            for commit, record in _walk(store, ref, tip):
-                if commit.oid in seen:
-                    break
-                seen.add(commit.oid)
+            while oid is not None and oid not in seen:
+                seen.add(oid)
+                commit, record = _read(store, ref, oid)
+                follows = record is not None and is_derived(record, commit) and oid not in wrong
                 yield SignedCommit(
                     ref,
-                    commit.oid,
+                    oid,
                     thread=None if record is None else record.thread,
                     event=parse_trailers(commit.message).get("Uwf-Event", ""),
                     depth=None if record is None else record.depth,
                     role=None if record is None else record.role,
                     said=subject_of(commit.message),
-                    verdict=_check(store, checker, commit, record),
+                    verdict=_check(store, checker, commit, follows=follows),
                 )
+                oid = next(iter(commit.parents), None)
+                lines += ((ref, joined) for joined in commit.parents[1:])
 
 
 class SignatureReader:
     """Reads the signatures of single commits, for views; ``problem``: why they are not checked."""
 
-    def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
-        self._store = store
+    def __init__(
+        self, store: Store, environ: Mapping[str, str], is_sound: Callable[[Snapshot], bool]
+    ) -> None:
+        self._store, self._is_sound = store, is_sound
         self._checker = SignatureChecker(store, environ)
         self.problem: str | None = None
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
         if self.problem is None:
             try:
-                verdict = _check(self._store, self._checker, snapshot.commit, snapshot.record)
+                follows = is_derived(snapshot.record, snapshot.commit) and self._is_sound(snapshot)
+                verdict = _check(self._store, self._checker, snapshot.commit, follows=follows)
                 return {name: each for name, each in verdict._asdict().items() if each is not None}
             except UwfError as error:
                 self.problem = error.message
         return {"status": "unchecked"}
 
 
-def _check(
-    store: Store, checker: SignatureChecker, commit: CommitView, record: TransitionRecord | None
-) -> Verdict:
-    verdict = checker.check(read_raw_commit(store.objects, commit.oid), time_s=commit.time_s)
-    follows = record is not None and is_derived(record, commit)
+def _check(store: Store, checks: SignatureChecker, commit: CommitView, *, follows: bool) -> Verdict:
+    verdict = checks.check(read_raw_commit(store.objects, commit.oid), time_s=commit.time_s)
     return Verdict("derived") if follows and verdict.status == "unsigned" else verdict
 
 
-def _walk(store: Store, ref: str, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
-    if ref.startswith((ACTIVE, ARCHIVE, KEPT)):
-        yield from ((each.commit, each.record) for each in walk_history(store, tip))
-        return
-    oid: Oid | None = tip
-    while oid is not None:
-        commit = read_commit(store.objects, oid)
-        yield commit, None
-        oid = next(iter(commit.parents), None)
+def _read(store: Store, ref: str, oid: Oid) -> tuple[CommitView, TransitionRecord | None]:
+    if not ref.startswith((ACTIVE, ARCHIVE, KEPT)):
+        return read_commit(store.objects, oid), None
+    snapshot = read_snapshot(store, oid)
+    return snapshot.commit, snapshot.record

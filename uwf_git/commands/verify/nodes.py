@@ -10,21 +10,23 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import LimitedRunBug, limits_for, run_limited
 from uwf_git.commands.split import Remaking
-from uwf_git.commands.verify.history import Finding, Location
+from uwf_git.commands.verify.history import Finding, Location, walk_back
 from uwf_git.engine.flow_move import Rules
 from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, ReferencePlan, find_reference
+from uwf_git.model.builtin import BUILTIN, FLOWS, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
-from uwf_git.model.names import NodeHash
+from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check, schema_check
-from uwf_git.store.lookup import NodeFileChange, NodeFolders, TreeEntry, object_id
+from uwf_git.model.workflow_name import check_workflow_name
+from uwf_git.store.lookup import NodeFileChange, NodeFolders, TreeEntry, nodes_at, object_id
 from uwf_git.store.nodes import TEXT_SUFFIX, MissingNode, decode_node, decode_strictly
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.objects.strict import RecentObjects, StrictCommit
 from uwf_git.store.store import Store
+from uwf_git.store.workflows import WORKFLOWS
 
 # Check payloads against their schemas, hundreds in one limited child process.
 #
@@ -184,6 +186,8 @@ class NodeChecks:
         self._refs: list[str] = []
         # From a name to the id of its first blob and the number of that ref, as bytes.
         self._first: dict[NodeHash, bytes] = {}
+        # The same of what is in the store, and not checked in this run.
+        self._here: dict[NodeHash, bytes] = {}
         self._damaged: set[bytes] = set()
         self._known: ByteCache[bytes, Known] = ByteCache(_MOST_KNOWN_BYTES)
         self._schemas: dict[NodeHash, _Schema] = {}
@@ -201,18 +205,17 @@ class NodeChecks:
             return
         try:
             known = self.read(site, name, blob)
-            first = self._first.get(name)
-            is_new = first is None or not self._is_same(name, first[:_ID_BYTES], blob)
+            first = self._first.get(name) or self._here.get(name)
+            is_other = first is not None and not self._is_same(name, first[:_ID_BYTES], blob)
         except StoreDamaged as error:
             self._damaged.add(blob)
             yield site.finding(error.message, hint=error.hint, node=name)
             return
-        if first is None:
-            if self._refs[-1:] != [site.ref]:
-                self._refs.append(site.ref)
-            self._first[name] = blob + (len(self._refs) - 1).to_bytes(4, "big")
-        elif is_new:
+        is_new = is_other or name not in self._first
+        if first is not None and is_other:
             yield self._collision(site, change, first)
+        elif is_new:
+            self._first[name] = self._mark(site.ref, blob)
         if (known.node.type == builtin.TEXT) != change.path.endswith(TEXT_SUFFIX):
             yield site.finding(f"{change.path} has the wrong suffix for what it holds", node=name)
         if not known.node.is_self_typed:
@@ -220,6 +223,17 @@ class NodeChecks:
         yield from self._check_targets(site, known.node, known.references or ())
         if is_new or known.references is None:
             yield from self._check_payload(site, known)
+
+    def recall(self, ref: str, nodes: bytes) -> None:
+        """Note what the folder *nodes* of *ref* has: what comes may not have other payloads."""
+        for change in self._folders.compare(None, nodes, keep_old=True):
+            if change.name is not None and change.blob is not None:
+                self._here.setdefault(change.name, self._mark(ref, change.blob))
+
+    def _mark(self, ref: str, blob: bytes) -> bytes:
+        if self._refs[-1:] != [ref]:
+            self._refs.append(ref)
+        return blob + (len(self._refs) - 1).to_bytes(4, "big")
 
     def check_part(
         self, site: Location, part: tuple[NodeHash, str], *, schema: Node, value: object
@@ -362,7 +376,8 @@ class NodeChecks:
                     yield _dangling(site, node.hash, target)
                     continue
                 kinds = wanted.get(target, ())
-                wrong = [kind for kind in kinds if self.read(site, target, blob).node.type != kind]
+                found = self.read(site, target, blob).node.type if kinds else None
+                wrong = [kind for kind in kinds if found != kind and not {found, kind} <= FLOWS]
             except StoreDamaged:
                 continue  # reported for the target
             for kind in wrong:
@@ -451,6 +466,8 @@ _LOST = (
 
 class TreeChecks:
     def __init__(self, store: Store) -> None:
+        self._refs = store.refs
+        self._recalled: set[str] = set()
         self.objects = store.objects
         self.recent = RecentObjects(store.objects)
         """For what many commits refer to."""
@@ -468,6 +485,17 @@ class TreeChecks:
     def count(self, commit: StrictCommit, *, is_derived: bool = False) -> None:
         self.commits += 1
         self.unsigned += not (commit.is_signed or is_derived)
+
+    def recall(self, name: str, tip: Oid | None = None) -> None:
+        """Note the nodes of the workflow *name* that is here, unless it is at *tip*."""
+        with suppress(StoreDamaged):  # told for that ref
+            here = None if check_workflow_name(name) else self._refs.find(WORKFLOWS + name)
+            if here is None or here == tip or name in self._recalled:
+                return
+            self._recalled.add(name)
+            for oid in walk_back(self.objects, here, ()).commits:
+                if (nodes := nodes_at(self.objects, oid)) is not None:
+                    self.nodes.recall(WORKFLOWS + name, nodes)
 
     def open_top(
         self,

@@ -33,6 +33,7 @@ from uwf_git.store.lookup import (
     RAW_TREE_MODE,
     TreeEntry,
     build_put_message,
+    nodes_at,
     object_id,
 )
 from uwf_git.store.objects.commit import (
@@ -111,7 +112,7 @@ class _Puts:
             return
         history = walk_back(trees.objects, tip, set() if known is None else {known})
         yield from check_end(trees.objects, history, (ref, tip), known, (_BY_HAND, _REWRITTEN))
-        before = None if history.behind is None else _nodes_of(trees, history.behind)
+        before = None if history.behind is None else nodes_at(trees.objects, history.behind)
         time_s, is_known = 0, history.damage is None
         for oid in reversed(history.commits):
             # The message names what was added: it is told only where the commit before is known.
@@ -168,14 +169,6 @@ def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator
         yield site.finding(problem, hint=_BY_HAND)
 
 
-def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
-    with suppress(StoreDamaged):
-        tree = read_commit(trees.objects, oid).tree
-        entry = trees.folders.get(bytes.fromhex(tree.decode())).get(NODES.encode())
-        return None if entry is None else entry[1]
-    return None
-
-
 class _Versions(_Puts):
     top: Mapping[str, bytes] = {
         workflows.HEAD_FILE: RAW_FILE_MODE,
@@ -195,6 +188,7 @@ class _Versions(_Puts):
             message = f"{self._ref} cannot name a workflow: {problem}"
             hint = "put it under another name, then remove this one: `git update-ref -d REF`"
             yield Finding(message, hint, self._ref, tip)
+        self._trees.recall(self._name, tip)
         yield from super().check(tip, known)
 
     def make_message(self, put: Put) -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from typing import Literal, NamedTuple, TypeVar
 
-from uwf_git.commands.split import SplitRefused, find_container, find_split, is_derived
+from uwf_git.commands.split import Remaking, SplitRefused, find_container, find_split, is_derived
 from uwf_git.commands.verify.history import (
     Finding,
     History,
@@ -111,6 +111,7 @@ class CommitChecks:
         point = yield from self._read(oid)
         if point is not None:
             made = yield from self._check(thread, point, is_first=is_first)
+            self._trees.count(point.commit, is_derived=self.is_sound)
             point = yield from self._settle(point, made)
         self.before = point
 
@@ -118,13 +119,11 @@ class CommitChecks:
         self, thread: ThreadId | None, point: Point, *, is_first: bool
     ) -> Generator[Finding, None, Made | None]:
         before, record = self.before, point.record
-        follows = record is not None and is_derived(record, point.view)
-        self._trees.count(point.commit, is_derived=follows)
         site = Location(self._ref, point.view.oid, point.files.get(NODES, b""))
         standing = None if before is None else before.standing
         start = point.files.get(START_FILE, b"")
         making = record and Making(self._trees, site, point.view, record, start, standing)
-        if making is not None and follows:
+        if making is not None and is_derived(making.record, point.view):
             yield from self._check_derived(making, thread)
             return None
         if before is not None and point.view.time_s < before.view.time_s:
@@ -135,6 +134,8 @@ class CommitChecks:
             nodes = None if before is None else before.files.get(NODES)
             last = None if before is None else before.record
             is_young = last is not None and last.event == "start"
+            if record is not None and (last is None or last.workflow != record.workflow):
+                self._trees.recall(record.workflow_name)
             yield from self._trees.check_nodes(site, nodes, added, keep_before=is_young)
         if record is None or making is None:
             return None
@@ -200,7 +201,7 @@ class CommitChecks:
                 wrong += self._check_way(making, before, made)
         hint: str | None = HAND_MADE
         try:
-            wrong += self._compare_derived(made)
+            wrong += compare_derived(self._trees.remaking, made)
         except StoreDamaged as error:
             wrong.append(f"the {record.event} cannot be checked: {error.message}")
             hint = error.hint
@@ -219,24 +220,6 @@ class CommitChecks:
             return  # the split cannot be made again, which is told
         if problem is not None:
             yield problem
-
-    def _compare_derived(self, made: Snapshot) -> Iterator[str]:
-        event = made.record.event
-        try:
-            expected = self._trees.remaking.remake(made)
-        except Refused as error:
-            yield f"there can be no such {event}: {error.message}"
-        except NotAPosition:
-            yield f"the {event} follows a thread that begins at no place"
-        else:
-            oid = made.commit.oid
-            if expected.oid != oid:
-                entry = made.get_entry(NOW_FILE)
-                now = encode_json(expected.new.present.as_document())
-                if write_anew(get_blob(made.objects, entry)) == now:
-                    expected.draft.tree[NOW_FILE.encode()] = (FILE_MODE, entry)
-            if expected.oid != oid:
-                yield f"the {event} is not the one that follows, which is {expected.oid}"
 
     def _check_joined(self, making: Making) -> Iterator[Finding]:
         """Check the meta of a join against the role of the graph that its branch played."""
@@ -301,6 +284,37 @@ class CommitChecks:
             if files[name] != head:
                 message = f"{name} is not the file of node {record.node}"
                 yield site.finding(message, node=record.node)
+
+
+def compare_derived(remaking: Remaking, made: Snapshot) -> Iterator[str]:
+    event = made.record.event
+    try:
+        expected = remaking.remake(made)
+    except Refused as error:
+        yield f"there can be no such {event}: {error.message}"
+    except NotAPosition:
+        yield f"the {event} follows a thread that begins at no place"
+    else:
+        oid = made.commit.oid
+        if expected.oid != oid:
+            entry = made.get_entry(NOW_FILE)
+            now = encode_json(expected.new.present.as_document())
+            if write_anew(get_blob(made.objects, entry)) == now:
+                expected.draft.tree[NOW_FILE.encode()] = (FILE_MODE, entry)
+        if expected.oid != oid:
+            yield f"the {event} is not the one that follows, which is {expected.oid}"
+
+
+def judge_derived() -> Callable[[Snapshot], bool]:
+    """Return what tells of derived commits whether each follows from those before it."""
+    remaking = Remaking()
+
+    def follows(made: Snapshot) -> bool:
+        with suppress(StoreDamaged):
+            return not any(compare_derived(remaking, made))
+        return False
+
+    return follows
 
 
 def _last(reading: Generator[Finding, None, _Read]) -> _Read:

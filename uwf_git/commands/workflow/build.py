@@ -48,7 +48,7 @@ from uwf_git.model.workflow import (
 )
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.model.yaml_reader import BadYaml, Includes, parse_yaml
-from uwf_git.store.nodes import MissingNode
+from uwf_git.store.nodes import MissingNode, NodeCollision
 from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
@@ -364,6 +364,7 @@ def put_workflow(
             )
     seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
+    first = [_first_written(store, seen, node) for node in (workflow, *closure)]
     accept(FoundWorkflow(parse_workflow(workflow), (workflow, *closure)))
     directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
     trust_agents(store, list_commands(definition), directory)
@@ -371,7 +372,6 @@ def put_workflow(
     version = _find_same(store, seen, workflow, files)
     is_changed = version is None
     if version is None:
-        first = [_first_written(store, seen, node) for node in (workflow, *closure)]
         signing = caller.signing(store)
         try:
             version = add_version(
@@ -397,9 +397,12 @@ def _find_same(
 
 def _first_written(store: Store, seen: Version | None, node: Node) -> Node:
     """Return the node as the version before has it, so that equal content keeps its first blob."""
+    kept = node
     with suppress(MissingNode):
-        return node if seen is None else get_version_node(store, seen, node.hash)
-    return node
+        kept = node if seen is None else get_version_node(store, seen, node.hash)
+    if (kept.type, kept.payload) != (node.type, node.payload):
+        raise NodeCollision(node.hash)
+    return kept
 
 
 # `uwf workflow graph`: what the picture of a workflow shows.

@@ -226,7 +226,7 @@ _FILE = re.compile("[0-9a-f]{38}")
 _CHECKED = (".pack", ".idx", ".rev", ".mtimes", ".bitmap", ".graph")
 _PIECE = 1024 * 1024
 _HASH_BYTES = 20
-_REBUILT = (
+REBUILT = (
     "git makes it anew from the objects: move the file away, then `git gc`, or "
     "`git index-pack` for the index of a pack"
 )
@@ -248,7 +248,7 @@ def check_object_files(objects: str) -> Iterator[BadObjectFile]:
             yield from _check(objects, f"{folder}/{file}", find_loose_problem, hint)
     for folder in ("pack", "info", "info/commit-graphs"):
         for file in _list(os.path.join(objects, folder)):
-            hint = _PACK if file.endswith(".pack") else _REBUILT
+            hint = _PACK if file.endswith(".pack") else REBUILT
             yield from _check(objects, f"{folder}/{file}", _find_problem, hint)
 
 
