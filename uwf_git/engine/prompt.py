@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from uwf_git.engine.turn_context import AgentContext, BranchStep, RoleView
+from uwf_git.engine.turn_context import AgentContext, BranchStep, RoleView, Step
 from uwf_git.model.builtin import follow_reference
 from uwf_git.model.yaml_render import render_yaml
 
@@ -477,6 +477,12 @@ def _build_said(context: AgentContext, heading: str, step: BranchStep, budget: i
     content = _cut(step.content, budget - len(meta), context)
     parts = [heading, mark("meta", meta)]
     return [*parts, mark("content", content)] if content else parts
+
+
+def tell_branches(step: Step) -> str:
+    """Return what the branches of a join said, to stand below its own text; "" for no join."""
+    said = (f"{each.role}: {literal(each.meta)}\n{each.content}" for each in step.branches)
+    return "".join(f"\n\n{each}" for each in said)
 
 
 def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:

@@ -4,7 +4,6 @@ Each stage has all of the stage before it, and no stage has anything that ``uwf 
 would not print.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
@@ -251,13 +250,6 @@ def build_extract_context(context: AgentContext, agent_content: str) -> ExtractC
     """Add the agent's answer to its context."""
     known = {each.name: getattr(context, each.name) for each in fields(AgentContext)}
     return ExtractContext(**known, agent_content=agent_content)
-
-
-def tell_branches(step: Step) -> str:
-    """Return what the branches of a join said, to stand below its own text; "" for no join."""
-    metas = (json.dumps(each.meta, ensure_ascii=False) for each in step.branches)
-    pairs = zip(step.branches, metas, strict=True)
-    return "".join(f"\n\n{each.role}: {meta}\n{each.content}" for each, meta in pairs)
 
 
 def parse_context(document: Any) -> AgentContext:

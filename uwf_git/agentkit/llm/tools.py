@@ -20,7 +20,8 @@ from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agentkit.turn import AskFailed
 from uwf_git.agents.files import open_left_file, walk_down
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
-from uwf_git.engine.turn_context import AgentContext, tell_branches
+from uwf_git.engine.prompt import tell_branches
+from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.text import cut_middle
 

@@ -41,7 +41,8 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.engine.form import CheckAnswer, FormIO, fill_form, list_questions
-from uwf_git.engine.turn_context import AgentContext, RoleView, Step, tell_branches
+from uwf_git.engine.prompt import tell_branches
+from uwf_git.engine.turn_context import AgentContext, RoleView, Step
 from uwf_git.errors import BadUsage, Conflict, Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause, merge_patch
