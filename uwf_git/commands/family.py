@@ -30,7 +30,7 @@ from uwf_git.store.threads.history import (
     read_trunk,
     walk_trunks,
 )
-from uwf_git.store.threads.local_files import find_driver, is_being_stopped
+from uwf_git.store.threads.local_files import find_driver, find_holder, is_being_stopped
 
 STRANGER_HINT = (
     "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "
@@ -190,6 +190,7 @@ class Family:
     def __init__(self, store: Store, root: ThreadId) -> None:
         self._store, self.root = store, root
         self._known: dict[ThreadId, bool] = {root: True}
+        self._parents: dict[ThreadId, ThreadId | None] = {}
         # The id of a branch has the date of its parent's newest commit; clocks differ.
         self._oldest_ms = read_time_ms(root) - _DAY_MS
 
@@ -206,15 +207,19 @@ class Family:
         # It names no thread that can be read, but a split may list it.
         return thread in list_present_descendants(self._store, self.root)
 
-    def list_started(self, threads: Iterable[ThreadId]) -> list[ThreadId]:
-        """List which of *threads* its agents, and theirs, started and nobody drives here."""
-        new = [x for x in threads if read_time_ms(x) >= self._oldest_ms and x not in self]
-        tips = [find_tip(self._store, each) for each in new if not find_driver(self._store, each)]
-        parents = {tip.record.thread: tip.record.parent_thread for tip in tips if tip is not None}
-        found = {parent for parent in parents.values() if parent and parent in self}
-        while more := {each for each, parent in parents.items() if parent in found} - found:
-            found |= more
-        return [each for each in parents if each in found]
+    def has_started(self, thread: ThreadId, asked: frozenset[ThreadId] = frozenset()) -> bool:
+        """Return whether its agents, or theirs, started *thread*, and nobody runs it here."""
+        if thread in asked or read_time_ms(thread) < self._oldest_ms:
+            return False
+        if find_driver(self._store, thread) or find_holder(self._store, thread):
+            return False
+        if thread not in self._parents:
+            # Read once: a store may have many threads that nobody has pushed.
+            with suppress(StoreDamaged):
+                tip = find_tip(self._store, thread)
+                self._parents[thread] = None if tip is None else tip.record.parent_thread
+        parent = self._parents.get(thread)
+        return parent is not None and (parent in self or self.has_started(parent, asked | {thread}))
 
     def _note(self, snapshot: Snapshot) -> bool:
         thread, trunk = snapshot.record.thread, snapshot.get_trunk()

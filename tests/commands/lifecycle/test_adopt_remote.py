@@ -171,7 +171,7 @@ def test_thread_that_agrees_with_one_of_two_remotes_does_not_go_round_in_a_circl
 
     assert site.find(f"threads/{thread}") == here
     assert failure.hint is not None
-    assert "origin agrees with what is here, so no fork settles it" in failure.hint
+    assert "origin agrees with what is here, so a fork alone settles nothing" in failure.hint
     # What it says lets origin win, and who has the other side follows.
     fork(site, thread, at=there)
     assert f"`git update-ref -d refs/threads/{thread}` there" in failure.hint

@@ -44,6 +44,8 @@ _BEATS = 3
 """How often a claim is renewed in its time to live."""
 
 _LEAST_PATIENCE_S = 1.0
+"""How long an answer of the hub is waited for at least, however short the time to live."""
+
 _MOST_REFUSED = 5
 """How often a claim is tried where nobody has one."""
 
@@ -157,6 +159,9 @@ class Held:
         Each may have arrived though its answer was lost.
         """
 
+        self.sent = {value}
+        """All of them: what a late answer tells may be as old."""
+
         self.is_lost = threading.Event()
         self.role = ""
 
@@ -171,18 +176,16 @@ class Keeper:
         self._held: dict[ThreadId, Held] = {}
         self._lock, self._woken = threading.Lock(), threading.Event()
         self._idle = threading.Event()
-        """Set while no renewal is under way."""
+        """Set when the newest renewal is not under way any more."""
 
         self._idle.set()
         self._is_running = False
-        self._news = 0
-        """How often the hub has told of the claims: what was asked before is old."""
 
     def take(self, thread: ThreadId, *, over: Oid | None = None, on_look: OnLook) -> Held:
         """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
 
         *on_look* is called with the hub's refs at each look, in another thread of Python: it may
-        not take long, since the same thread renews the claims.
+        not take long, since it holds up what is asked next.
 
         Raises:
             ThreadClaimed: its claim was renewed while this one watched.
@@ -258,8 +261,8 @@ class Keeper:
                     self._is_running = False
                     return
             if time.monotonic() >= due:
-                self._idle.clear()
-                if self._ask(self._renew, held):
+                self._idle = threading.Event()
+                if self._ask(self._renew, held, self._idle):
                     due = time.monotonic() + self._ttl_s / _BEATS
             self._ask(self._look, held)
 
@@ -273,8 +276,9 @@ class Keeper:
                 answered.set()
 
         asking = threading.Thread(target=run, daemon=True)
-        asking.start()
-        asking.join(self._patience_s)
+        with self._surviving():
+            asking.start()
+            asking.join(self._patience_s)
         return answered.is_set()
 
     def _keeps(self, held: Held) -> bool:
@@ -289,12 +293,8 @@ class Keeper:
             debug("8YV4M1KD", "claims not kept", error=str(error))
 
     def _look(self, held: Iterable[Held]) -> None:
-        before = self._news
         refs = self._hub.look()
         with self._lock:
-            if before != self._news:
-                return
-            self._news += 1
             for each in held:
                 with self._surviving():
                     self._compare(each, refs)
@@ -304,26 +304,26 @@ class Keeper:
         if not self._keeps(held):
             return
         value = refs.get(CLAIMS + held.thread)
-        if value not in held.values:
+        if value in held.values:
+            del held.values[: held.values.index(value)]
+        elif value not in held.sent:
             debug("Q5R8W2TN", "claim lost", thread=held.thread)
             held.is_lost.set()
-        elif value is not None:
-            del held.values[: held.values.index(value)]
         held.on_look(refs)
 
-    def _renew(self, held: Iterable[Held]) -> None:
+    def _renew(self, held: Iterable[Held], idle: threading.Event) -> None:
         moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
-        renewed = {each.thread: (each, self._build(each.thread, each.role)) for each in held}
-        for thread, (each, new) in renewed.items():
-            if self._keeps(each):
-                moves[thread] = (each.values[0], new)
-                each.values.append(name_blob(new))
         try:
+            renewed = {each.thread: (each, self._build(each.thread, each.role)) for each in held}
+            for thread, (each, new) in renewed.items():
+                if self._keeps(each):
+                    moves[thread] = (each.values[0], new)
+                    each.values.append(name_blob(new))
+                    each.sent.add(name_blob(new))
             moved = self._hub.swap(moves) if moves else ()
         finally:
-            self._idle.set()
+            idle.set()
         with self._lock:
-            self._news += 1
             for thread in moved:
                 each, new = renewed[thread]
                 # An answer may come after that to a later renewal.

@@ -308,6 +308,7 @@ class SharedDrive:
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
         self._remote = self._hub.remote.name
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
+        self._family = Family(store, thread)
         self._follower: threading.Thread | None = None
         self._until: float | None = None
 
@@ -478,10 +479,10 @@ class SharedDrive:
         seen, project = read_shared(store, remote), self._share.project
         rows = read_shared(store)._replace(workflows={}).rows()
         new = {ThreadId(name) for kind, name, oid in rows if seen.find(kind, name) != oid}
+        family, known = with_branches(store, [self._thread], seen), self._family
         with suppress(UwfError):  # what agents have started keeps nothing from going on
-            if started := Family(store, self._thread).list_started(new):
+            if started := [x for x in new if x not in known and known.has_started(x)]:
                 push_remote(store, caller, remote.name, started)
-        family = with_branches(store, [self._thread], seen)
         if new.isdisjoint(family):
             return
         if project is not None and os.path.isdir(project.workdir):

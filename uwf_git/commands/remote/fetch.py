@@ -409,10 +409,11 @@ def _advise(
     sides, name = read_sides(store, remote, thread), remote.name
     if (peer := find_peer(store, thread, here, there)) is not None:
         return (
-            f"{peer} agrees with what is here, so no fork settles it; to let {peer} win: `uwf "
-            f"thread fork {thread} --at {there}` keeps the other side, the owner of {name} types "
-            f"`git update-ref -d {ARCHIVE if sides.there_archived else ACTIVE}{thread}` there, and "
-            f"you `uwf push {name}`"
+            f"{peer} agrees with what is here, so a fork alone settles nothing; to follow {name}: "
+            f"`git update-ref -d {_name(thread, sides.archived)}` in {peer}, `uwf fetch {peer}`, "
+            f"then `uwf thread fork {thread}`; to let {peer} win: `uwf thread fork {thread} --at "
+            f"{there}` keeps the other side, the owner of {name} types `git update-ref -d "
+            f"{_name(thread, sides.there_archived)}` there, and you `uwf push {name}`"
         )
     more = ""
     with suppress(StoreDamaged):  # told elsewhere
@@ -424,13 +425,17 @@ def _advise(
     if not list_ends(here) and (fork := _find_fork(store, thread, here)) is not None:
         return (
             f"thread {fork} keeps yours already; `git update-ref -d "
-            f"{ARCHIVE if sides.archived else ACTIVE}{thread} {here}` in the store, then `uwf "
-            f"fetch {name}`, lets this one follow the remote"
+            f"{_name(thread, sides.archived)} {here}` in the store, then `uwf fetch {name}`, lets "
+            "this one follow the remote"
         )
     return (
         f"both are kept; `uwf thread fork {thread} --at {here}` makes yours a thread of its own, "
         f"and this one follows the remote{more}"
     )
+
+
+def _name(thread: str, archived: Oid | None) -> str:
+    return f"{ARCHIVE if archived else ACTIVE}{thread}"
 
 
 def _find_fork(store: Store, thread: ThreadId, here: Oid) -> str | None:
