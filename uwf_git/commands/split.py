@@ -459,7 +459,14 @@ def read_result(tip: Snapshot) -> tuple[Any, str]:
             inner = read_at(tip.objects, newest.commit.parents[-1])
             if kind == "workflow" and inner.record.status == "completed":
                 return read_result(inner)
-            begun = walk_back(tip, "start", "fork").get_present().state
+            begun = dict(walk_back(tip, "start").get_present().state)
+            if kind == "map":
+                begun.pop(found[0].nodes[found[1].place].output, None)
+            for oid in newest.commit.parents[1:] if kind == "parallel" else ():
+                inner = read_at(tip.objects, oid)
+                meta = read_result(inner)[0] if inner.record.status == "completed" else None
+                for key in meta if isinstance(meta, dict) else ():
+                    begun.pop(key, None)
             return pick_changes(begun, tip.get_present().state), "{}"
         if newest.record.retries_left is None:
             head = tip.get_node(find_previous(head) or head.hash)

@@ -141,7 +141,10 @@ class Flow:
     @cached_property
     def passable(self) -> frozenset[str]:
         """The places that conditions may lead through without a stop for an agent or a split."""
-        found: set[str] = set()
+        return self._find_passable(frozenset())
+
+    def _find_passable(self, left: frozenset[str]) -> frozenset[str]:
+        found = set(left)
         for place in sorted(self.nodes, key=lambda each: each.count("/"), reverse=True):
             node = self.nodes[place]
             if node.kind in STOPS:
@@ -157,12 +160,17 @@ class Flow:
     @property
     def needs_results(self) -> bool:
         """Whether a thread of it, or an item of a map, may end with a verdict or a join."""
-        left = {at for at, node in self.nodes.items() if node.fields.get("onError") == "continue"}
+        left = frozenset(
+            at
+            for at, node in self.nodes.items()
+            if node.fields.get("onError") == "continue" and node.kind not in SPLITTING
+        )
+        passable = self._find_passable(left)
 
         def may_end(place: str) -> bool:
             up, rest = parent(place), islice(self.list_from(place), 1, None)
             is_left = any(place.startswith(f"{each}/") for each in left)
-            if not (is_left or all(each in self.passable or each in left for each in rest)):
+            if not (is_left or all(each in passable for each in rest)):
                 return False
             return up is None or self.nodes[up].kind == "map" or may_end(up)
 

@@ -90,6 +90,9 @@ def check_node(node: Node) -> Node:
 
     A push can call any payload a StepNode, and the readers of StepNodes rely on the fields.
     """
+    own = TYPES.get(node.hash)
+    if own is not None and (node.type, node.payload) != (own.type, own.payload):
+        raise DamagedNode(node.hash, "has the name of a schema of uwf, and is another")
     has_its_shape = _SHAPED.get(node.type)
     if has_its_shape is not None and not has_its_shape(node.payload):
         title = TYPES[node.type].payload["title"]

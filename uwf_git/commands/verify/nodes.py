@@ -205,7 +205,11 @@ class NodeChecks:
             return
         try:
             known = self.read(site, name, blob)
-            first = self._first.get(name) or self._here.get(name)
+            first, here = self._first.get(name), self._here.get(name)
+            if first is None and here is not None:
+                with suppress(StoreDamaged):  # told for the ref that is here
+                    self._is_same(name, here[:_ID_BYTES], blob)
+                    first = here
             is_other = first is not None and not self._is_same(name, first[:_ID_BYTES], blob)
         except StoreDamaged as error:
             self._damaged.add(blob)
