@@ -80,6 +80,7 @@ _NAME_HAS_KEY = "a file whose name has a key of the environment in it: not told"
 _KEY = "it has a key of the environment in it"
 _BY_NAME = "by its name a secret"
 _UNTRACKED_NOW = "tracked no more, and git does not list it"
+SHARED = "-shared"
 _LONGEST_KEY = 64 * 1024
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
@@ -240,7 +241,7 @@ class Chain:
 
         A join, which is derived, names no files: the chain has what the branches left.
         """
-        self.refs = [name_work(each) for each in dict.fromkeys(at.record.thread for at in commits)]
+        self.refs = _name_chains(at.record.thread for at in commits)
         self.ranges, made = {}, dict[tuple[str, str], str]()
         # It goes on behind the chain, as far as the project does.
         has_joins = any(each.record.event == "join" for each in commits)
@@ -513,10 +514,11 @@ def begin_fork(
             return
         chain.read_ranges(list(walk_history(store, begun, through_forks=True)))
         newest = files or next(iter(chain.ranges.values()), "").partition("..")[2]
-        if newest and find_commit(chain.git, newest) is not None:
-            chain.begin(newest)
-            if files is None:
-                note_unrecorded(store, thread, begun)
+        if files is not None:
+            chain.begin(files)
+        elif newest and find_commit(chain.git, newest) is not None:
+            # Not the chain itself: in the work directory may be other files.
+            move_ref(chain.git, f"{name_work(thread)}{SHARED}", newest, old="")
 
 
 def find_settings(store: Store, thread: ThreadId) -> Kept:
@@ -535,7 +537,12 @@ def read_log_of(store: Store, thread: ThreadId, names: Iterable[ThreadId]) -> li
         chain = find_chain(store, thread, store.environ, is_reading=True)
         if chain is not None:
             gits[find_common_dir(chain.git.place.git_dir)] = chain.git
-    return [made for git in gits.values() for made in _read_log(git, map(name_work, names))]
+    return [made for git in gits.values() for made in _read_log(git, _name_chains(names))]
+
+
+def _name_chains(threads: Iterable[ThreadId]) -> list[str]:
+    names = [name_work(each) for each in dict.fromkeys(threads)]
+    return names + [each + SHARED for each in names]
 
 
 def _read_log(git: Git, refs: Iterable[str]) -> list[Made]:

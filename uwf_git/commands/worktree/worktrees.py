@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
-from uwf_git.commands.worktree.chain import HasKey, find_chain, find_settings, read_tip, tell_secret
+from uwf_git.commands.worktree.chain import (
+    SHARED,
+    HasKey,
+    find_chain,
+    find_settings,
+    read_tip,
+    tell_secret,
+)
 from uwf_git.commands.worktree.record import (
     Inner,
     SplitOrigin,
@@ -479,6 +486,9 @@ def forget_chain(
     present = began if chain is None else find_common_dir(chain.git.place.git_dir)
     ref, places = name_work(thread), dict.fromkeys((present, began))
     found = [work for each in places if (work := _delete_ref(environ, each, ref, cwd=cwd))]
+    for each in places:
+        # What it shares with another thread.
+        _delete_ref(environ, each, f"{ref}{SHARED}", cwd=cwd)
     is_lost = len(found) < len(places) and began and not os.path.isdir(began)
     if (is_lost or not found) and os.path.exists(files_size(store, thread)):
         where = began or find_workdir(store, thread) or "its project"
