@@ -328,7 +328,7 @@ def test_files_that_a_fork_shares_are_checked_once(
 ) -> None:
     fork = world.fork(thread, "1")
     assert found(world) == []
-    for each in (thread, fork):
+    for each in (thread, f"{fork}-shared"):
         git("update-ref", "-d", f"refs/uwf/work/{each}", cwd=world.place)
     world.step(fork, edits(lambda place: (place / "new").write_text("three")))
     world.step(thread, edits(lambda place: (place / "new").write_text("four")))
