@@ -83,6 +83,17 @@ def test_branches_that_disagree_are_found() -> None:
     )
 
 
+def test_an_answer_that_was_there_is_of_the_result() -> None:
+    roles = "roles: {b: {outputSchema: {required: [x], properties: {x: {const: 1}}}}}\n"
+    nodes = (
+        "    - {type: map, over: state.xs, output: r, nodes: [{type: parallel, nodes: "
+        "[{type: agent, agentId: b}]}]}\n    - {type: agent, agentId: a, input: "
+        '"${state.r[0].x}"}\n'
+    )
+    found = rehearsed(flow(nodes, f"initialState: {{x: 1, xs: [0]}}\n{roles}"))
+    assert found == Rehearsal(("b", "a"), None)
+
+
 def test_graph_without_a_way_is_found() -> None:
     text = spoiled("        - to: $END\n", '        - {to: $END, condition: meta.ok = "never"}\n')
 

@@ -55,6 +55,7 @@ def test_the_table_tells_what_lies_where() -> None:
         {"0/1": "judged"},
         {"0/0": "judged", "0/1": "conditional", "0/1/0": "agent"},
         {"0/0": "judged", "0/1": "left"},
+        {"0/0": "judged", "0/1": "sequential", "0/1/0": "left"},
         {"0/0": "map", "0/0/0": "judged"},
         {"0": "left loop", "0/0": "loop", "0/0/0": "judged", "0/0/1": "agent"},
     ],
@@ -65,6 +66,7 @@ def test_a_flow_that_may_end_with_a_verdict_or_a_join_needs_results(
     agent, left = {"type": "agent", "agentId": "a"}, {"onError": "continue"}
     known: dict[str, dict[str, Any]] = {"agent": agent, "left": {**agent, **left}}
     known["left loop"] = {"type": "loop", **left}
+    known["left map"] = {"type": "map", **left}
     known["judged"] = {**agent, "verifiedBy": {"agentId": "judge", "when": "meta"}}
 
     def needs(**kinds: str) -> bool:
@@ -75,6 +77,9 @@ def test_a_flow_that_may_end_with_a_verdict_or_a_join_needs_results(
     assert needs(**table)
     # An agent after all is the end; of an item it is not.
     assert needs(**table, **{"1": "agent"}) is (table["0/0"] == "map")
+    # An item that fails is killed, and ends with no verdict.
+    tolerant = {"0": "left map", "0/0": "judged", "0/1": "agent", "1": "agent"}
+    assert not needs(**tolerant)
 
 
 def test_a_tenth_sibling_comes_after_the_ninth() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 from store.story import AGENT, CLOSURE, WORKFLOW, put_raw
 
-from uwf_git.model.builtin import BUILTIN_NODES, META, STEP, TEXT
+from uwf_git.model.builtin import BUILTIN_NODES, FLOW, META, RESULT_FLOW, STEP, TEXT, TYPES
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import MAX_NESTING, Node, build_node
 from uwf_git.store.nodes import (
@@ -20,6 +20,7 @@ from uwf_git.store.nodes import (
     DamagedNode,
     add_nodes,
     build_tree,
+    check_node,
     decode_node,
     encode_node,
     find_names,
@@ -355,6 +356,13 @@ def test_a_node_without_the_parts_that_its_type_promises_is_damaged(payload: Any
         decode_node(node.hash, content)
     with pytest.raises(ValueError, match="says that it is a StepNode, and is not"):
         identify_node(content)
+
+
+@pytest.mark.parametrize("name", [FLOW, RESULT_FLOW])
+def test_another_payload_under_the_name_of_a_schema_of_uwf_is_damage(name: NodeHash) -> None:
+    check_node(TYPES[name])
+    with pytest.raises(DamagedNode, match="has the name of a schema of uwf, and is another"):
+        check_node(Node(name, META, {"type": "object"}, 0))
 
 
 @given(content=st.binary() | texts_blob.map(str.encode) | payloads.map(encode_json))

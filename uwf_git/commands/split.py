@@ -455,19 +455,16 @@ def read_result(tip: Snapshot) -> tuple[Any, str]:
     found = find_in_flow(tip, newest.record.at)
     if found is not None and found[0].has_results and not is_work(tip):
         if newest.record.event == "join":
-            kind = found[0].nodes[found[1].place].kind
-            inner = read_at(tip.objects, newest.commit.parents[-1])
-            if kind == "workflow" and inner.record.status == "completed":
-                return read_result(inner)
-            begun = dict(walk_back(tip, "start").get_present().state)
-            if kind == "map":
-                begun.pop(found[0].nodes[found[1].place].output, None)
-            for oid in newest.commit.parents[1:] if kind == "parallel" else ():
-                inner = read_at(tip.objects, oid)
-                meta = read_result(inner)[0] if inner.record.status == "completed" else None
-                for key in meta if isinstance(meta, dict) else ():
-                    begun.pop(key, None)
-            return pick_changes(begun, tip.get_present().state), "{}"
+            node = found[0].nodes[found[1].place]
+            ends = (read_at(tip.objects, each) for each in newest.commit.parents[1:])
+            counting = [each for each in ends if each.record.status == "completed"]
+            if node.kind == "workflow" and counting:
+                return read_result(counting[0])
+            said = {node.output} if node.kind == "map" else set[str | None]()
+            for meta, _content in map(read_result, counting if node.kind == "parallel" else ()):
+                said |= meta.keys() if isinstance(meta, dict) else set()
+            begun = walk_back(tip, "start").get_present().state
+            return pick_changes(begun, tip.get_present().state, said), "{}"
         if newest.record.retries_left is None:
             head = tip.get_node(find_previous(head) or head.hash)
     content = find_reference(head.payload.get("content")) if tip.record.depth else None

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -341,14 +341,19 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
     return merger.finish(without_iteration(state))
 
 
-def pick_changes(base: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of *state* that are not as in *base*, without what every join sets."""
+def pick_changes(
+    base: Mapping[str, Any], state: Mapping[str, Any], said: Container[str | None] = ()
+) -> dict[str, Any]:
+    """Return the members of *state* that are not as in *base*, without what every join sets.
+
+    Those in *said* were answered, and may be as they were.
+    """
     return {
         key: value
         for key, value in state.items()
         if key not in _ALWAYS
         and not key.startswith(_BRANCH)
-        and not _same(value, base.get(key, MISSING))
+        and (key in said or not _same(value, base.get(key, MISSING)))
     }
 
 

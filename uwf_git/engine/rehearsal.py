@@ -248,7 +248,7 @@ class _Run:
             raise _Stuck(f"after {last.role}: {error.message}", last.role) from None
 
     def go_through_flow(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Go on to the end of a thread; return its state, and the result of its newest step."""
+        """Go on to the end of a thread; return its state, and its result."""
         flow, entry, items = branch
         at: Position | None = None
         begun, result = state, None
@@ -263,7 +263,7 @@ class _Run:
                 here = _Here(at, move.node, words.inside(at), count_passes(flow, at))
                 state, result = self._do(branch, state, here)
                 if move.kind == "split" and move.node.kind != "workflow":
-                    result = flow_state.pick_changes(begun, state)
+                    result = flow_state.pick_changes(begun, state, result)
             except LoopExhausted:
                 # That is an end too: a person goes on from there.
                 return state, result
@@ -275,7 +275,7 @@ class _Run:
     ) -> tuple[dict[str, Any], Any]:
         node = here.node
         if node.kind not in ("agent", "workflow"):
-            return self._split(branch, state, here), None
+            return self._split(branch, state, here)
         here.words.fill_here(node.fields.get("input"), here.passes)
         meta = self._turn(node.agent, here.at.place) if node.kind == "agent" else {}
         if node.verified_by:
@@ -285,7 +285,10 @@ class _Run:
         folded = flow_state.fold_result(state, meta=meta, content="", output=node.output)
         return folded, flow_state.result_value(meta, "")
 
-    def _split(self, branch: _Branch, state: dict[str, Any], here: _Here) -> dict[str, Any]:
+    def _split(
+        self, branch: _Branch, state: dict[str, Any], here: _Here
+    ) -> tuple[dict[str, Any], set[str | None]]:
+        """Go through the branches; return the state after the join, and the keys they answered."""
         node = here.node
         results: list[Any] = []
         sides: list[flow_state.Side] = []
@@ -296,15 +299,17 @@ class _Run:
             sides.append(flow_state.Side(number, node.label, ended))
             results.append(result)
         join = flow_state.Join(state, state, sides)
+        said: set[str | None] = {node.output}
         if node.kind == "map":
             merged = flow_state.merge_map(join, node, results)
         else:
             merged = flow_state.merge_parallel(join, node)
+            said = {key for each in results if isinstance(each, dict) for key in each}
         if merged.conflicts:
             keys = ", ".join(".".join(each.path) for each in merged.conflicts)
             problem = f"its branches disagree about {keys}; say with `merge` which one counts"
             raise _Stuck(problem, here.at.place)
-        return merged.state
+        return merged.state, said
 
     def _turn(self, role: str, at: str) -> Any:
         if len(self.roles) == MOST_TURNS:

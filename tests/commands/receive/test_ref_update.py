@@ -2,10 +2,21 @@
 
 import pytest
 from commands.flows import Split
-from commands.forging import WRITER, forge, put_raw_commit, says, tip_of, troubles, twin_role
+from commands.forging import (
+    WRITER,
+    find_blob,
+    forge,
+    place,
+    put_raw_commit,
+    says,
+    tip_of,
+    troubles,
+    twin_role,
+)
 from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
+from store.small_packs import lose
 
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.receive import check_received
@@ -78,6 +89,19 @@ def test_another_payload_under_the_name_of_a_node_is_refused(comes: str, world: 
 
     (refusal,) = check_received(hub, updates)
     assert refusal.message.startswith(f"node {WRITER} has two payloads: this one, and another ")
+
+
+def test_a_damaged_workflow_of_the_hub_refuses_no_thread_of_another_put(world: World) -> None:
+    world.put()
+    old, hub = tip_of(world.store, WORKFLOW), empty(world.store)
+    hub.refs.create(WORKFLOW, old)
+    assert world.store.refs.delete(WORKFLOW, seen=Oid(old))
+    world.put()
+    world.start()
+    lose(world.store, find_blob(world.store, Oid(old), place(WRITER)))
+    threads = [each for each in everything(world) if each.name != WORKFLOW]
+
+    assert check_received(hub, threads) == []
 
 
 @pytest.mark.parametrize(("kind", "other"), [("threads", "archive"), ("archive", "threads")])

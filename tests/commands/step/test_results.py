@@ -15,6 +15,7 @@ WORK = (
 )
 PAIR = f"{{type: parallel, nodes: [{AGENT % 'one'}, {AGENT % 'two'}]}}"
 MAP = "{type: map, over: state.%s, as: %s, output: r, nodes: [%s]}"
+SEQUENCE = "{type: sequential, nodes: [%s, %s]}"
 USE = "{type: workflow, use: inner, onError: continue, output: r}"
 PLAY: dict[str, Any] = {"work": {"file": "a"}, "judge": {"ok": True}, "one": {"o": 1}, "two": "Hm."}
 BOTH = {"o": 1, "oneOutput": {"o": 1}, "twoOutput": "Hm."}
@@ -41,6 +42,16 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a parallel of a workflow": (PAIR, USE, {**BOTH, "r": BOTH}),
     "a parallel of a workflow in an item": (PAIR, MAP % ("xs", "x", USE), {"r": [BOTH]}),
     "a text of a workflow in an item": (AGENT % "two", MAP % ("xs", "x", USE), {"r": ["Hm."]}),
+    "an answer that was there": (
+        PAIR,
+        SEQUENCE % (AGENT % "one", MAP % ("xs", "x", PAIR)),
+        {"o": 1, "oneOutput": {"o": 1}, "r": [{"o": 1, "twoOutput": "Hm."}]},
+    ),
+    "an output that was there": (
+        PAIR,
+        SEQUENCE % (MAP % ("none", "x", PAIR), MAP % ("xs", "x", MAP % ("none", "z", PAIR))),
+        {"r": [{"r": []}]},
+    ),
     "a map without items": (PAIR, MAP % ("xs", "x", MAP % ("none", "z", PAIR)), {"r": [{"r": []}]}),
 }
 

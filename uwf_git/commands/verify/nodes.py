@@ -14,7 +14,7 @@ from uwf_git.commands.verify.history import Finding, Location, walk_back
 from uwf_git.engine.flow_move import Rules
 from uwf_git.errors import Problem, Refused, StoreDamaged
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, FLOWS, ReferencePlan, find_reference
+from uwf_git.model.builtin import BUILTIN, FLOWS, TYPES, ReferencePlan, find_reference
 from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import Node, encode
@@ -337,7 +337,7 @@ class NodeChecks:
             return False
 
     def _get_type(self, site: Location, name: NodeHash) -> Node:
-        return BUILTIN.get(name) or self.get_shared(site, name)
+        return TYPES.get(name) or self.get_shared(site, name)
 
     def _is_same(self, name: NodeHash, first: bytes, blob: bytes) -> bool:
         """Check whether two blobs of one name differ in nothing but the timestamp."""
@@ -362,7 +362,7 @@ class NodeChecks:
             if self.find(site, node.type) is None:
                 yield _dangling(site, node.hash, f"its type {node.type}")
                 return
-            kind = BUILTIN.get(node.type) or self.get(site, node.type)
+            kind = TYPES.get(node.type) or self.get(site, node.type)
             if not (kind.is_self_typed or self._get_type(site, kind.type).is_self_typed):
                 message = f"node {node.hash} has the type {node.type}, which is no schema"
                 yield site.finding(message, node=node.hash)
@@ -390,8 +390,8 @@ class NodeChecks:
 
     def _check_payload(self, site: Location, known: Known) -> Iterator[Finding]:
         node = known.node
-        # A built-in type was checked when the node was read.
-        if node.hash in BUILTIN or (node.type in BUILTIN and node.type != builtin.META):
+        # A type of uwf was checked when the node was read.
+        if node.hash in TYPES or (node.type in TYPES and node.type != builtin.META):
             return
         try:
             schema = node if node.is_self_typed else self._get_type(site, node.type)
@@ -494,10 +494,10 @@ class TreeChecks:
         """Note the nodes of the workflow *name* that is here, unless it is at *tip*."""
         with suppress(StoreDamaged):  # told for that ref
             here = None if check_workflow_name(name) else self._refs.find(WORKFLOWS + name)
-            if here is None or here == tip or name in self._recalled:
+            if here is None or name in self._recalled:
                 return
             self._recalled.add(name)
-            for oid in walk_back(self.objects, here, ()).commits:
+            for oid in () if here == tip else walk_back(self.objects, here, ()).commits:
                 if (nodes := nodes_at(self.objects, oid)) is not None:
                     self.nodes.recall(WORKFLOWS + name, nodes)
 

@@ -287,6 +287,7 @@ class CommitChecks:
 
 
 def compare_derived(remaking: Remaking, made: Snapshot) -> Iterator[str]:
+    """Yield how a derived commit differs from the one that follows from those before it."""
     event = made.record.event
     try:
         expected = remaking.remake(made)
@@ -301,8 +302,8 @@ def compare_derived(remaking: Remaking, made: Snapshot) -> Iterator[str]:
             now = encode_json(expected.new.present.as_document())
             if write_anew(get_blob(made.objects, entry)) == now:
                 expected.draft.tree[NOW_FILE.encode()] = (FILE_MODE, entry)
-        if expected.oid != oid:
-            yield f"the {event} is not the one that follows, which is {expected.oid}"
+            if expected.oid != oid:
+                yield f"the {event} is not the one that follows, which is {expected.oid}"
 
 
 def judge_derived() -> Callable[[Snapshot], bool]:
