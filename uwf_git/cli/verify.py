@@ -69,7 +69,7 @@ def command(
     verified = verify(store, list(refs))
     verified = verified._replace(notes=verified.notes + note_changed_settings(store))
     if with_files:
-        found = [*check_ranges(store, verified.targets)]
+        found = [*check_ranges(store, verified.targets, cwd=session.cwd)]
         verified = verified._replace(
             troubles=verified.troubles + tuple(each for is_lost, each in found if is_lost),
             notes=verified.notes + tuple(each for is_lost, each in found if not is_lost),

@@ -9,14 +9,7 @@ from typing import Any, cast
 
 import pytest
 from commands.step.test_ending import edits, files_of, fresh, user_state
-from commands.worktree.project import (
-    PAIR,
-    begin_project,
-    begin_split,
-    children,
-    commit_all,
-    writer,
-)
+from commands.worktree.project import PAIR, begin_project, begin_split, children, commit_all, writer
 from commands.world import DEMO, Git, World, read_thread, says
 from conftest import Draws
 from refusing import raising, refuses
@@ -827,6 +820,33 @@ def test_the_rest_is_taken_and_after_an_undo_all_of_it(
     write("four")
     restore_files(world.store, world.caller, thread, undo)
     write("five")
+
+
+def test_what_came_since_is_taken_whoever_changed_what_was_taken(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    git("config", "grep.patternType", "fixed", cwd=world.place)
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
+    world.step(new, edits(lambda place: (place / "long").write_text("theirs\n")))
+    take_files(world.store, world.caller, thread, new)
+    (world.place / "long").write_text("ours\ntheirs\n")
+    world.step(new, edits(lambda place: (place / "more").touch()))
+    take_files(world.store, world.caller, thread, new)
+    assert (world.place / "long").read_text() == "ours\ntheirs\n"
+    assert (world.place / "more").exists()
+
+
+def test_a_fork_in_another_place_has_not_removed_what_is_not_there(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    git("worktree", "add", "--quiet", str(other), cwd=world.place)
+    before = {each.name for each in world.place.iterdir()}
+    fork = world.fork(thread, workdir=str(other))
+    world.step(fork, edits(lambda place: (place / "own").touch()))
+    take_files(world.store, world.caller, thread, fork)
+    assert {each.name for each in world.place.iterdir()} == {*before, "own"}
 
 
 @pytest.mark.parametrize("has_more", [False, True])

@@ -185,6 +185,11 @@ def test_what_git_reads_in_place_of_objects_agrees_with_them(
     (found,) = verify(world.store, []).troubles
 
     assert found.message.startswith(f"git's {command} differs from the objects: ")
+    shallow = Path(world.store.path, "shallow")
+    shallow.write_text(f"{tip.hex()}\n")
+    # git reads no commit-graph then.
+    assert len(verify(world.store, []).troubles) == (command != "commit-graph")
+    shallow.unlink()
     (note,) = verify(world.store._replace(environ={"PATH": "/none"}), []).notes
     assert note.message.endswith(f"because of objects/{name}")
     assert note.hint.startswith("put git on the PATH")
@@ -289,7 +294,7 @@ def thread(world: World, git: Git) -> ThreadId:
 
 
 def found(world: World) -> list[tuple[bool, str]]:
-    checked = check_ranges(world.store, find_targets(world.store, []))
+    checked = check_ranges(world.store, find_targets(world.store, []), cwd=world.caller.cwd)
     return [(is_lost, finding.message) for is_lost, finding in checked]
 
 
@@ -319,6 +324,16 @@ def test_what_another_turn_changed_is_a_problem_and_a_range_left_out_a_note(
     assert (is_lost, message.endswith(f"but {middle} is of another turn")) == (True, True)
     whole = git("rev-parse", f"refs/uwf/work/{thread}", cwd=world.place).strip()
     forge(world.store, ref, {-1: says(f"Uwf-Files: {begun}..{whole}\n", "")})
+    [(is_lost, message)] = found(world)
+    assert (is_lost, message.endswith(f"its turn changed some: {whole}")) == (False, True)
+
+
+def test_a_range_left_out_is_noted_though_no_step_names_files(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.stepped(edits(lambda place: (place / "new").touch()))
+    refs = ("HEAD", f"refs/uwf/work/{thread}")
+    begun, whole = git("rev-parse", *refs, cwd=world.place).split()
+    forge(world.store, ACTIVE + thread, {-1: says(f"Uwf-Files: {begun}..{whole}\n", "")})
     [(is_lost, message)] = found(world)
     assert (is_lost, message.endswith(f"its turn changed some: {whole}")) == (False, True)
 
@@ -373,7 +388,9 @@ def test_files_of_branches_are_checked_with_the_thread_that_joined_them(
     git("update-ref", f"refs/uwf/work/{branch}", "HEAD", cwd=world.place)
 
     for checked in (thread, branch):
-        told = list(check_ranges(world.store, find_targets(world.store, [checked])))
+        told = list(
+            check_ranges(world.store, find_targets(world.store, [checked]), cwd=world.caller.cwd)
+        )
         assert told
         assert all(is_lost and branch in each.message for is_lost, each in told)
 

@@ -2,17 +2,7 @@
 
 import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
-from commands.forging import (
-    WRITER,
-    also,
-    find_blob,
-    forge,
-    holds,
-    place,
-    says,
-    tip_of,
-    twin_role,
-)
+from commands.forging import WRITER, also, find_blob, forge, holds, place, says, tip_of, twin_role
 from commands.world import DEMO, World
 from dulwich.objects import Commit, ObjectID
 

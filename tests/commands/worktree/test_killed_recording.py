@@ -53,7 +53,7 @@ def run_killed(
 
 def check_whole(world: World, git: Git, thread: ThreadId) -> None:
     world.assert_whole()
-    assert [*check_ranges(world.store, find_targets(world.store, []))] == []
+    assert [*check_ranges(world.store, find_targets(world.store, []), cwd=world.caller.cwd)] == []
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

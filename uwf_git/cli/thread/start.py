@@ -310,7 +310,7 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
         path = quote_path(removed.place)
         note(
             f"note: the work tree {removed.place} stays, as a thread works there, or not all in it "
-            f"is recorded; `git -C {path} worktree remove --force {path}` removes it"
+            f"is known to be recorded; `git -C {path} worktree remove --force {path}` removes it"
         )
     work = removed.work
     for each in () if work is None else (work, *work.others):

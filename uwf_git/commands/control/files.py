@@ -13,25 +13,30 @@ from functools import partial
 from itertools import count, pairwise
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.run_checks import Secrets
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.split import name_work
 from uwf_git.commands.start import Forked, ForkRequest, find_fork_point, find_point, fork_thread
-from uwf_git.commands.step.ending import judge_by, warned
+from uwf_git.commands.step.ending import warned
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.commands.worktree.chain import UNKNOWN, Chain, find_chain, find_settings, read_heads
+from uwf_git.commands.worktree.chain import (
+    UNKNOWN,
+    Chain,
+    find_chain,
+    find_settings,
+    judge_by_environ,
+    read_heads,
+)
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import Git, add_worktree, commit_tree, find_commit, git_of
-from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, UwfError, name_some
 from uwf_git.model.event_rules import CONTROLS, RULES, STEPS
 from uwf_git.model.names import ThreadId, is_oid, is_thread_id
 from uwf_git.model.text import quote_path, visible_line
 from uwf_git.store.durable import list_names
-from uwf_git.store.git.program import ProgramFailed, Ran, find_common_dir
+from uwf_git.store.git.program import ProgramFailed, find_common_dir
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head
 from uwf_git.store.threads.history import Snapshot, find_newest_step, read_snapshot, walk_history
@@ -355,10 +360,12 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                 f"run this in the project that has {ref}",
             )
         _check_place(store, tip, chain, ref)
-        told = f"files of thread {winner} at "
+        taken, told = chain.git.ask("rev-parse", ref), f"files of thread {winner} at "
 
         def merge(undo: str) -> str:
-            ran = _merge(chain.git, _find_side(chain.git, undo, f"restored the {told}"), ref)
+            words = ("--write-tree", "--name-only", "--no-messages")
+            side = _find_side(chain.git, undo, f"restored the {told}")
+            ran = chain.git.run("merge-tree", *words, side, taken)
             tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
             if ran.status == 1:
                 place = quote_path(chain.worktree)
@@ -376,25 +383,25 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
                 raise ProgramFailed("git", f"merge-tree failed: {ran.last_line}; it needs git 2.38")
             return tree
 
-        taken = chain.git.ask("rev-parse", ref)
-        return _bring(store, caller, tip, chain, told + taken, merge, source=ref)
-
-
-def _merge(git: Git, ours: str, theirs: str) -> Ran:
-    return git.run("merge-tree", "--write-tree", "--name-only", "--no-messages", ours, theirs)
+        return _bring(store, caller, tip, chain, told + taken, merge, source=taken)
 
 
 def _find_side(git: Git, undo: str, title: str) -> str:
-    """Return our side of a merge: *undo*, on top of what was taken last and is still there.
+    """Return our side of a merge: *undo*, on top of what was taken last and not undone since.
 
     The title of the commit of an earlier take, *title* and what it took, tells that.
     """
-    words = ("--first-parent", "--format=%s", f"--grep=^{title}", undo, "^HEAD")
-    tree = git.ask("rev-parse", f"{undo}^{{tree}}")
-    for line in os.fsdecode(git.run("log", *words).stdout).splitlines():
-        taken = line.removeprefix(title)
-        if _merge(git, undo, taken)[:2] == (0, f"{tree}\n".encode()):
-            return commit_tree(git, tree, (taken,), title)
+    words = ("--first-parent", "--ignore-missing", "--format=%T %s", undo, "^HEAD")
+    log = [line.split(" ", 1) for line in os.fsdecode(git.run("log", *words).stdout).splitlines()]
+    # A restore has the files of a commit before it, and then its history, too.
+    oldest = {tree: place for place, (tree, _said) in enumerate(log)}
+    place = 0
+    while place < len(log):
+        place = oldest[log[place][0]]
+        said = log[place][1]
+        if said.startswith(title):
+            return commit_tree(git, log[0][0], (said.removeprefix(title),), title)
+        place += 1
     return undo
 
 
@@ -427,7 +434,7 @@ def _bring(
                 thread=other,
                 path=chain.worktree,
             )
-    has_key = judge_by(Secrets(find_secrets(caller.environ)))
+    has_key = judge_by_environ(caller.environ)
     # Without a chain this begins it: HEAD alone could not be named to undo the restore.
     record = partial(chain.record, after=after, has_key=has_key, since="", is_bounded=False)
     undo = record(f"before a restore of the {told}")

@@ -306,7 +306,6 @@ class SharedDrive:
     def __init__(self, store: Store, caller: Caller, thread: ThreadId, share: Share) -> None:
         self._store, self._caller, self._thread, self._share = store, caller, thread, share
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
-        self._remote = self._hub.remote.name
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
         self._family = Family(store, thread)
         self._follower: threading.Thread | None = None
@@ -415,7 +414,7 @@ class SharedDrive:
         """
         # First: a loss that comes now is to interrupt what goes on.
         self.cancelled.clear()
-        thread, remote = self._thread, self._remote
+        thread, remote = self._thread, self._hub.remote.name
         kept = self._follow().get(thread)
         tip, is_lost = find_tip(self._store, thread), self._held.is_lost.is_set()
         status = "unknown" if tip is None else tip.record.status
@@ -529,8 +528,8 @@ class SharedDrive:
                     self.cancelled.set()
 
     def fetch(self) -> Fetched:
-        store, caller, threads = self._store, self._caller, [self._thread]
-        fetched = fetch_remote(store, caller, self._remote, threads, and_workflows=True)
+        store, name = self._store, self._hub.remote.name
+        fetched = fetch_remote(store, self._caller, name, [self._thread], and_workflows=True)
         if fetched.of("refused") and (failure := fetched.failure()):
             raise failure
         return fetched

@@ -29,12 +29,7 @@ from uwf_git.commands.agent_run.runs import (
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
-from uwf_git.commands.turn.branches import (
-    ThreadNotActive,
-    choose_place,
-    find_source,
-    read_active,
-)
+from uwf_git.commands.turn.branches import ThreadNotActive, choose_place, find_source, read_active
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.flow import (
     Spending,

@@ -111,8 +111,10 @@ _LOOKUPS = {"commit-graph": "info/commit-graph*", "multi-pack-index": "pack/mult
 def _check_lookups(store: Store, folder: str) -> Iterator[Finding]:
     git = find_program("git", store.environ)
     environ = without_local_variables(store.environ) | NO_FETCHES
+    # Where a history is cut, git reads no commit-graph.
+    unread = {"commit-graph"} if os.path.exists(os.path.join(store.path, "shallow")) else set()
     for command, pattern in _LOOKUPS.items():
-        if git is not None and glob(pattern, root_dir=folder):
+        if git is not None and command not in unread and glob(pattern, root_dir=folder):
             words = [git, f"--git-dir={store.path}", command, "verify", "--object-dir", folder]
             ran = run_program(words, environ)
             if ran.status != 0:

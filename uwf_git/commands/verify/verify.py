@@ -37,6 +37,7 @@ from uwf_git.store.threads.history import (
     read_snapshot,
     walk_history,
 )
+from uwf_git.store.threads.local_files import has_files
 from uwf_git.store.threads.naming import resolve_thread
 from uwf_git.store.workflows import WORKFLOWS
 
@@ -123,8 +124,13 @@ def _meant(store: Store, text: str, every: list[Target]) -> list[Target]:
 # Check the commits of a project's files that the steps of threads name, where the project is.
 
 
-def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool, Finding]]:
-    """Yield what is wrong with files of threads and joined branches, and if it is a problem."""
+def check_ranges(
+    store: Store, targets: Iterable[Target], *, cwd: str
+) -> Iterator[tuple[bool, Finding]]:
+    """Yield what is wrong with files of threads and joined branches, and if it is a problem.
+
+    The project around *cwd* counts where a thread's directory is gone.
+    """
     targets, seen = list(targets), set[Oid]()
     for target in targets:
         if target.kind not in {"active", "archive"} or not target.tip:
@@ -144,15 +150,18 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
                 for tip in step.commit.parents[1:]:
                     name = read_snapshot(store, tip).record.thread
                     targets.append(target._replace(name=name, tip=tip))
-        if any(step.record.files for step, _turn in ends):
-            yield from _check_ends(store, target, ends, list(names))
+        # A step that should name files may be the only one.
+        if any(step.record.files for step, _ in ends) or has_files(store, ThreadId(target.name)):
+            log = read_log_of(store, ThreadId(target.name), list(names), cwd=cwd)
+            yield from _check_ends(target, ends, {made.commit: made for made in log})
 
 
 def _check_ends(
-    store: Store, target: Target, ends: list[tuple[Snapshot, Oid]], names: list[ThreadId]
+    target: Target, ends: list[tuple[Snapshot, Oid]], log: Mapping[str, Made]
 ) -> Iterator[tuple[bool, Finding]]:
-    log = {made.commit: made for made in read_log_of(store, ThreadId(target.name), names)}
     if not log:
+        if not any(step.record.files for step, _ in ends):
+            return
         told = f"the files of thread {target.name} are not here, and were not checked"
         hint = "fetch them into the project: docs/files.md"
         yield False, Finding(told, hint, target.ref)

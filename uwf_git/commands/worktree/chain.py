@@ -29,6 +29,7 @@ from uwf_git.commands.worktree.repository import (
     move_ref,
     name_all,
 )
+from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Refused, StoreFailed, UwfError
 from uwf_git.model.names import Oid, ThreadId, is_oid
 from uwf_git.model.text import quote_path, visible_line
@@ -45,13 +46,7 @@ from uwf_git.store.git.program import (
     read_settings,
 )
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import (
-    Snapshot,
-    find_tip,
-    read_root,
-    walk_history,
-    walk_trunks,
-)
+from uwf_git.store.threads.history import Snapshot, find_tip, read_root, walk_history, walk_trunks
 from uwf_git.store.threads.local_files import (
     files_heads,
     files_index,
@@ -73,6 +68,9 @@ _MOST_BYTES, _MOST_FILES = 200 * 1024**2, 20_000
 _SHOWN = 20
 _HEAD = "Uwf-Head: "
 
+SHARED = "-shared"
+"""Behind the name of a fork's chain: the ref that keeps the commits it shares with others."""
+
 HasKey: TypeAlias = Callable[[bytes], bool] | None
 """Whether the content of a file has a key of the agent's environment; None: there is no key."""
 
@@ -80,7 +78,6 @@ _NAME_HAS_KEY = "a file whose name has a key of the environment in it: not told"
 _KEY = "it has a key of the environment in it"
 _BY_NAME = "by its name a secret"
 _UNTRACKED_NOW = "tracked no more, and git does not list it"
-SHARED = "-shared"
 _LONGEST_KEY = 64 * 1024
 _OID_DIGITS = 40
 _TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
@@ -454,6 +451,11 @@ def _holds_key(whole: str, has_key: HasKey) -> bool:
         )
 
 
+def judge_by_environ(environ: Mapping[str, str]) -> HasKey:
+    secrets = find_secrets(environ)
+    return (lambda content: mask_bytes(content, secrets) != content) if secrets else None
+
+
 def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
     if paths:
         git.ask("update-index", word, *words, "-z", "--stdin", given=name_all(paths))
@@ -503,22 +505,22 @@ def find_chain(
 def begin_fork(
     store: Store, environ: Mapping[str, str], thread: ThreadId, begun: Oid, files: str | None
 ) -> None:
-    """Let the chain of *thread*, a fork, go on from what the history of its commit *begun* names.
+    """Keep the files that *thread*, a fork at its commit *begun*, shares with others.
 
-    It then stays when the other thread is removed. *files* is the commit of what is in the work
-    directory; None: nobody knows that yet.
+    *files* is the commit of what is in the work directory, with which its chain begins; None:
+    nobody knows what is there, and a ref of its own keeps the newest commit of the history.
     """
     with suppress(UwfError, OSError):
         chain = find_chain(store, thread, environ)
         if chain is None:
             return
-        chain.read_ranges(list(walk_history(store, begun, through_forks=True)))
-        newest = files or next(iter(chain.ranges.values()), "").partition("..")[2]
         if files is not None:
             chain.begin(files)
-        elif newest and find_commit(chain.git, newest) is not None:
-            # Not the chain itself: in the work directory may be other files.
-            move_ref(chain.git, f"{name_work(thread)}{SHARED}", newest, old="")
+            return
+        chain.read_ranges(list(walk_history(store, begun, through_forks=True)))
+        newest = next(iter(chain.ranges.values()), "").partition("..")[2]
+        if newest and find_commit(chain.git, newest) is not None:
+            move_ref(chain.git, chain.ref + SHARED, newest, old="")
 
 
 def find_settings(store: Store, thread: ThreadId) -> Kept:
@@ -529,12 +531,17 @@ def find_settings(store: Store, thread: ThreadId) -> Kept:
     return read_settings(settings_file(store, thread))
 
 
-def read_log_of(store: Store, thread: ThreadId, names: Iterable[ThreadId]) -> list[Made]:
-    """Return the commits of the chains of *names*, where *thread* works and where it began."""
+def read_log_of(
+    store: Store, thread: ThreadId, names: Iterable[ThreadId], *, cwd: str
+) -> list[Made]:
+    """Return the commits of the chains of *names*, where *thread* works and where it began.
+
+    *cwd* counts where its directory is gone, as of a project that was renamed.
+    """
     began = find_settings(store, thread).repository
     gits = {began: git_of(store.environ, began)} if os.path.isdir(began) else {}
     with suppress(StoreFailed):
-        chain = find_chain(store, thread, store.environ, is_reading=True)
+        chain = find_chain(store, thread, store.environ, is_reading=True, cwd=cwd)
         if chain is not None:
             gits[find_common_dir(chain.git.place.git_dir)] = chain.git
     return [made for git in gits.values() for made in _read_log(git, _name_chains(names))]

@@ -11,9 +11,9 @@ from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.chain import (
     SHARED,
-    HasKey,
     find_chain,
     find_settings,
+    judge_by_environ,
     read_tip,
     tell_secret,
 )
@@ -47,7 +47,6 @@ from uwf_git.commands.worktree.repository import (
     write_tree,
 )
 from uwf_git.debug_log import debug
-from uwf_git.engine.masking import find_secrets, mask_bytes
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
 from uwf_git.model.text import quote_path
@@ -315,7 +314,7 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
         tell = partial(
             tell_secret,
             top=worktree.path,
-            has_key=_judge_by(environ),
+            has_key=judge_by_environ(environ),
             known={*worktree.left_out, *read_tip(tip, git.ask("cat-file", "commit", tip)).left_out},
         )
         tree, inner, left_out = write_tree(
@@ -337,11 +336,6 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     committed = worktree._replace(commit=commit)
     write_worktree(store, committed)
     return committed
-
-
-def _judge_by(environ: Mapping[str, str]) -> HasKey:
-    secrets = find_secrets(environ)
-    return (lambda given: mask_bytes(given, secrets) != given) if secrets else None
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tip: str, tree: str) -> str:
@@ -431,7 +425,8 @@ def remove_fork_worktree(
         chain = find_chain(store, thread, environ)
         if chain is not None and chain.worktree == path and not _is_in_use(store, found):
             at, last = chain.read_tips()
-            now = chain.record("before its removal", tip, _judge_by(environ), is_bounded=False)
+            has_key = judge_by_environ(environ)
+            now = chain.record("before its removal", tip, has_key, is_bounded=False)
             known = last or at
             if known is not None and known.commit == now and not known.left_out:
                 common = find_common_dir(chain.git.place.git_dir)
