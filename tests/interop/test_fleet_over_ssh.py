@@ -89,7 +89,7 @@ def test_machines_by_ssh_with_certificates(
     a.begin(SPLIT)
     field.let("sleep 0.5")
     monkeypatch.setenv("DASK_CONFIG", str(head / ".config" / "dask"))
-    with a.start("drive", "--on", address, "--ttl", "4", "--poll", "0.3") as driver:
+    with a.start("drive", "--on", address, "--poll", "0.3") as driver:
         out, err = driver.communicate()
     assert driver.returncode == 0, err
     end = json.loads(out)

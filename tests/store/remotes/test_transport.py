@@ -13,7 +13,9 @@ from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import ObjectID
 from dulwich.pack import Pack, load_pack_index
+from dulwich.protocol import Protocol
 from fresh_store import REPOSITORY
+from programs import write_program
 from refusing import raising, refuses
 from store.story import Story
 from urllib3.exceptions import ReadTimeoutError
@@ -179,6 +181,23 @@ def test_settings_of_git_reach_the_connection(
     words = asked.read_text()
     assert words.startswith("hello ")
     assert words.endswith(f" {place} git-upload-pack '{path}'\n")
+
+
+@pytest.mark.parametrize("length", [4, 200_000])
+def test_ssh_that_is_silent_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """It neither reads nor writes."""
+    monkeypatch.setattr(Protocol, "write_pkt_line", lambda self, _line: self.write(b"x" * length))
+    pid = tmp_path / "pid"
+    ssh = write_program(tmp_path / "an ssh", f"echo $$ >{pid}; printf 00; exec sleep 600")
+    reached = Access(RemoteUrl("ssh", "host:x"), GitConfig({}), {"GIT_SSH": ssh}, silence_s=0.3)
+
+    with pytest.raises(RemoteFailed, match="host:x: it did not answer in time"):
+        list_refs_there(reached)
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 def test_name_that_ssh_would_take_for_an_option_is_refused() -> None:

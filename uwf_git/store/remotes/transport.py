@@ -8,6 +8,7 @@ it is installed: dulwich's own way runs no hooks.
 import logging
 import os
 import re
+import select
 import shlex
 import socket
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
+from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -27,6 +29,8 @@ from dulwich.client import (
     SSHGitClient,
     StrangeHostname,
     SubprocessGitClient,
+    SubprocessSSHVendor,
+    SubprocessWrapper,
     TraditionalGitClient,
     Urllib3HttpGitClient,
     get_transport_and_path,
@@ -490,9 +494,12 @@ def _open_client(
         password=credential.password if credential else None,
         ssh_command=_ssh_command(access) if access.url.kind == "ssh" else None,
     )
-    # dulwich decodes neither the path nor the name of such a URL.
-    if is_url and isinstance(client, SSHGitClient):
-        client.username = client.username and unquote(client.username)
+    if isinstance(client, SSHGitClient):
+        client.ssh_vendor = _Ssh(access.silence_s)
+        # dulwich decodes neither the path nor the name of such a URL.
+        client.username = (
+            unquote(client.username) if is_url and client.username else client.username
+        )
     return client, (unquote(there) if is_url and access.url.kind != "http" else there).encode()
 
 
@@ -527,7 +534,48 @@ def _ssh_command(access: Access) -> str:
         or access.config.get(_SSH_COMMAND)
         or shlex.quote(access.environ.get("GIT_SSH") or "ssh")
     )
-    return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {command} "$@"', "ssh"])
+    # Without a shell between, so that `_Ssh` ends the program itself.
+    ends = "exec " if _ONE_PROGRAM.fullmatch(command) else ""
+    return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {ends}{command} "$@"', "ssh"])
+
+
+_ONE_PROGRAM = re.compile(r"(?!\S*=)[^;&|()<>`\n]+")
+
+
+class _Ssh(SubprocessSSHVendor):
+    """An ssh that is ended when it is silent for too long; dulwich would wait for ever."""
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+
+    def run_command(self, *words: Any, **options: Any) -> SubprocessWrapper:
+        ssh = super().run_command(*words, **options)
+
+        def wait_for(file: FileIO, event: int) -> None:
+            poll = select.poll()
+            poll.register(file, event)
+            if not poll.poll(self._silence_s * 1000):
+                ssh.proc.kill()
+                raise TimeoutError("timed out")  # as a socket would
+
+        class Output(FileIO):
+            def readinto(self, buffer: Any) -> int | None:
+                wait_for(self, select.POLLIN)
+                return super().readinto(buffer)
+
+        written: Any = ssh.proc.stdin
+
+        def write(content: bytes) -> int:
+            for at in range(0, len(content), select.PIPE_BUF):
+                wait_for(written, select.POLLOUT)
+                written.write(content[at : at + select.PIPE_BUF])
+            return len(content)
+
+        # Else it would close the pipe in its end.
+        output = cast("Any", ssh.read).__self__.detach()
+        ssh.read = BufferedReader(Output(output.fileno(), closefd=False)).read
+        ssh.write = write  # type: ignore[assignment]  # of one overload
+        return ssh
 
 
 class _SocketTimeout:
