@@ -144,6 +144,7 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     _check_head(git_dir)
     config = read_config_file(os.path.join(git_dir, "config"))
     _check_supported(git_dir, config)
+    join_below(git_dir, "uwf")
     user_config = GitConfig({})
     if environ is not None:
         user_config = read_user_config(environ)

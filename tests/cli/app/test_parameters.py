@@ -202,6 +202,9 @@ def test_secret_that_a_shell_has_put_in_is_told(uwf: Uwf) -> None:
     assert """--agent 'uwf-shell "… $API_KEY …"'""" in ran.err
     assert environ["API_KEY"] not in ran.err
     assert "warning" not in uwf("thread", "start", "demo", "-p", "x", "--agent", agent).err
+    key = "sk-ant-api03-abcdefghijk1234567890abcdefghijkAAAABBBBCCCC"
+    ran = uwf("thread", "start", "demo", "-p", "x", "--agent", f"env KEY={key} {agent}")
+    ran.says(0, "warning: --agent has what looks like a key in it")
 
 
 def test_what_cannot_be_stored_is_refused(uwf: Uwf) -> None:

@@ -174,6 +174,7 @@ SHOWN: dict[str, Any] = {
 }
 ASKED = {"q-1": Question(SHOWN["thread"], "boss", "May it?", {"type": "boolean"})}
 FAILED = {"status": "failed", "error": {"message": "it broke"}}
+HELD = {"status": "split", "branchStatus": "failed", "heldBy": [FAILED | {"error": "it broke"}]}
 LIMIT = {"limit": "no steps are left"}
 
 
@@ -187,8 +188,8 @@ LIMIT = {"limit": "no steps are left"}
         ({"status": "killed"}, "cancelled", None),
         (FAILED | {"atWork": False}, "completed", True),
         (FAILED, "working", None),
-        ({"status": "split", "branchStatus": "failed", "atWork": False}, "completed", True),
-        ({"status": "split", "branchStatus": "failed"}, "working", None),
+        (HELD | {"atWork": False}, "completed", True),
+        (HELD, "working", None),
         (LIMIT | {"atWork": False}, "completed", True),
     ],
 )
@@ -199,6 +200,7 @@ def test_status_of_a_thread_is_one_of_a_task(
 
     assert task["status"] == status
     assert task.get("result", {}).get("isError") is is_error
+    assert ("it broke" in task["statusMessage"]) == ("failed" in str(facts) and bool(is_error))
     assert (task["ttlMs"], task["createdAt"]) == (None, "1970-01-01T00:00:00Z")
     assert task["lastUpdatedAt"] == "9999-12-31T23:59:59Z"
 

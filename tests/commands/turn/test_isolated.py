@@ -203,6 +203,7 @@ def test_a_branch_in_another_store_has_a_worktree_of_the_directory_there(
 
     told = errors(other.step(thread, writer(places), command="nobody").branches)
     assert [getattr(each, "code", "") for each in told] == ["workdir-unknown"] * 2
+    assert f"`uwf thread run {thread} --workdir PATH`" in str(getattr(told[0], "hint", ""))
     other.step(one, writer(places), command="nobody", workdir=str(there))
     ended = other.step(one)
 

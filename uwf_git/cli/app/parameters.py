@@ -273,7 +273,7 @@ def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...
 def read_agent_option(text: str, environ: Mapping[str, str]) -> str:
     """Return a value of ``--agent`` with the content of the file that it names, as JSON.
 
-    It warns of what looks like a secret of *environ*, as a shell puts it in.
+    It warns of what looks like a key, or a secret of *environ*, as a shell puts it in.
     """
     text_argument(text, "--agent")
     for name, value in environ.items():
@@ -283,6 +283,8 @@ def read_agent_option(text: str, environ: Mapping[str, str]) -> str:
                 "that is a secret, single quotes leave it to the agent's environment: "
                 f"""--agent 'uwf-shell "… ${name} …"'"""
             )
+    if masking.mask_keys(text) != text:
+        note("warning: --agent has what looks like a key in it, and is recorded, and pushed")
     named = _FILE.fullmatch(text)
     if named is None:
         return text

@@ -238,8 +238,8 @@ def _find_problem(shown: Mapping[str, Any]) -> str | None:
     if shown["status"] in ENDED or shown["atWork"]:
         return None
     if "failed" in (shown["status"], shown.get("branchStatus")):
-        error = shown.get("error") or {}
-        return str(error.get("message") or "a branch has failed")
+        held = (each["error"] for each in shown.get("heldBy", []) if each["status"] == "failed")
+        return str((shown.get("error") or {}).get("message") or next(held, "a branch has failed"))
     return shown.get("limit")
 
 

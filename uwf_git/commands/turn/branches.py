@@ -197,7 +197,7 @@ def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | N
     else:
         found = named or find_source(store, owner)
         if found is None:
-            raise workdir_unknown(owner.record.thread)
+            raise workdir_unknown(store, owner.record.thread)
         source = existing_directory(found, caller.cwd)
     return make_worktree(store, caller.environ, owner, source=source).workdir
 

@@ -28,7 +28,14 @@ from uwf_git.model.thread import Status, ThreadState, TransitionRecord, drop_unf
 from uwf_git.model.workflow import Role, Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import Snapshot, get_role, get_schema, get_workflow
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_tip,
+    get_role,
+    get_schema,
+    get_workflow,
+    read_root,
+)
 from uwf_git.store.threads.local_files import (
     RunDir,
     find_workdir,
@@ -215,11 +222,14 @@ def build_thread_result(record: TransitionRecord, *, said: str, commit: Oid) -> 
 # Work directories: where the agents of a step run. A thread from elsewhere needs one set.
 
 
-def workdir_unknown(thread: ThreadId) -> Refused:
+def workdir_unknown(store: Store, thread: ThreadId) -> Refused:
+    tip = find_tip(store, thread)
+    root = thread if tip is None else read_root(store, tip).record.thread
+    verb = "step" if root == thread else "run"
     return Refused(
         f"thread {thread} came from elsewhere and has no work directory here",
         code="workdir-unknown",
-        hint=f"say where its agents may work: `uwf thread step {thread} --workdir PATH`",
+        hint=f"say where its agents may work: `uwf thread {verb} {root} --workdir PATH`",
         thread=thread,
     )
 
@@ -232,7 +242,7 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
         (give_workdir if known is None else set_workdir)(store, thread, path)
         return path
     if known is None:
-        raise workdir_unknown(thread)
+        raise workdir_unknown(store, thread)
     return existing_directory(known, cwd)
 
 
