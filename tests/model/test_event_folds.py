@@ -2,11 +2,14 @@
 
 import copy
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 from model.test_thread import AGENT, BEGIN, FULL, OTHER, WORKFLOW
 
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
@@ -33,6 +36,9 @@ from uwf_git.model.thread import (
     build_signal,
     parse_present,
 )
+
+FOLDS = Path(__file__).parent / "made_up" / "folds.json"
+
 
 THREAD = ThreadId("01J00000000000000000000001")
 PAID = FULL._replace(attempts=0, last_attempt=None, failures=0, usage={"tokens": 8})
@@ -200,24 +206,6 @@ def test_a_verdict_in_a_pause_is_what_a_resume_restores() -> None:
     assert (told.record.status, told.state.paused_from) == ("paused", "failed")
 
 
-def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:
-    for meta, content, said in [
-        ({"summary": "Fixed the loop."}, "text", "Fixed the loop."),
-        ({"title": "A title", "summary": "The summary"}, "", "The summary"),
-        ({"summary": "  \n# First\nsecond"}, "", "First"),
-        ({"summary": "###", "title": "told"}, "", "told"),
-        ({"summary": 7}, "The text says it.", "The text says it."),
-        ({"ok": True}, "\n\n## Heading\ntext", "Heading"),
-        ({"ok": True}, '{"meta": {"ok": true}}', '{"ok": true}'),
-        ({"ok": True}, "```\ncode\n```", '{"ok": true}'),
-        ({"ok": True}, "", '{"ok": true}'),
-        (["a", 1], "", '["a", 1]'),
-        (None, "", "null"),
-        ({"name": "日本"}, "", '{"name": "日本"}'),
-    ]:
-        assert describe_step(meta, content) == said
-
-
 values = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: (
@@ -226,28 +214,6 @@ values = st.recursive(
     max_leaves=8,
 )
 objects = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
-
-
-# RFC 7396, appendix A, row by row.
-def test_the_examples_of_the_rfc_hold() -> None:
-    for target, patch, result in [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
-        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
-        (["a", "b"], ["c", "d"], ["c", "d"]),
-        ({"a": "b"}, ["c"], ["c"]),
-        ({"a": "foo"}, None, None),
-        ({"a": "foo"}, "bar", "bar"),
-        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-    ]:
-        assert merge_patch(target, patch) == result
 
 
 @given(objects, objects)
@@ -268,3 +234,11 @@ def test_patching_twice_is_patching_once(target: Any, patch: Any) -> None:
 def test_a_patch_of_nothing_changes_nothing_and_one_without_nulls_makes_itself(value: Any) -> None:
     assert merge_patch(value, {}) == value
     assert merge_patch({}, value) == value
+
+
+def test_steps_are_described_and_patches_merged(golden: Callable[[str, str], None]) -> None:
+    answers = {
+        "describe_step": describe_step,
+        "merge_patch of RFC 7396, appendix A, row by row": merge_patch,
+    }
+    golden("model/folds.txt", tell_cases(FOLDS, answers))

@@ -1,14 +1,16 @@
 import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flow_trees import as_flow, order
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 
 from uwf_git.model.flow import (
     Flow,
-    NotAPosition,
     Part,
     Position,
     fits,
@@ -18,6 +20,9 @@ from uwf_git.model.flow import (
     parse_position,
     read_table,
 )
+
+FLOWS = Path(__file__).parent / "made_up" / "flows.json"
+
 
 AGENT = {"type": "agent", "agentId": "coder"}
 TABLE: dict[str, Any] = {
@@ -87,37 +92,6 @@ def test_a_tenth_sibling_comes_after_the_ninth() -> None:
     assert parse_flow({"nodes": table}).children("0")[-2:] == ["0/10", "0/11"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"0": None}, "one has to be the root"),
-        ({"0/0": None}, "0 holds nothing"),
-        ({"0/3": AGENT}, "no node before 0/3"),
-        ({"1/0": AGENT}, "nothing holds 1/0"),
-        ({"0/0/e0": AGENT}, "has no else"),
-        ({"0/2": {"type": "parallel"}}, "0/2 holds nothing"),
-        ({"0/2": {"type": "agent"}}, "has no agentId"),
-        ({"0/2": {"type": "workflow", "use": "w"}}, "names no workflow"),
-        ({"0/02": AGENT}, "no place"),
-        ({"0.1": AGENT}, "no place"),
-        ({"0/2": {"type": "goto"}}, "no place"),
-        ({"0/2": {}}, "no table"),
-        ({str(n): AGENT for n in range(2, 1000)}, "1008 nodes"),
-        ({"0/2" + "/0" * number: {"type": "sequential"} for number in range(32)}, "no place"),
-    ],
-)
-def test_a_bad_table_is_refused(changes: dict[str, Any], message: str) -> None:
-    table = {place: node for place, node in {**TABLE, **changes}.items() if node is not None}
-    with pytest.raises(ValueError, match=message):
-        parse_flow({"nodes": table})
-
-
-@pytest.mark.parametrize("payload", [None, [], {}, {"nodes": []}, {"nodes": {"0": 1}}])
-def test_what_is_no_table_is_refused(payload: Any) -> None:
-    with pytest.raises(ValueError, match=r"no table|of at most|no place"):
-        parse_flow(payload)
-
-
 parts = st.builds(
     Part, st.booleans(), st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**14))
 )
@@ -127,14 +101,6 @@ positions = st.lists(parts, min_size=1, max_size=32).map(lambda each: Position(t
 @given(positions)
 def test_a_position_is_read_as_it_is_written(position: Position) -> None:
     assert parse_position(str(position)) == position
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0/", "/0", "00", "0.", "e", "0.1.2", "٣", "0\n", "0" + "/0" * 32, "9" * 16]
-)
-def test_what_is_no_position(text: str) -> None:
-    with pytest.raises(NotAPosition):
-        parse_position(text)
 
 
 def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
@@ -189,3 +155,18 @@ def test_where_a_thread_may_stand() -> None:
     ]:
         begun = None if entry is None else parse_position(entry)
         assert fits(FLOW, parse_position(position), entry=begun) is told
+
+
+def test_bad_tables_and_positions(golden: Callable[[str, str], None]) -> None:
+    def tell_changes(changes: dict[str, Any]) -> object:
+        table = {name: node for name, node in (TABLE | changes).items() if node is not None}
+        return parse_flow({"nodes": table})
+
+    answers = {
+        "changes of a table": tell_changes,
+        "parse_flow": parse_flow,
+        "parse_position": parse_position,
+    }
+    golden("model/flows.txt", tell_cases(FLOWS, answers))
+    with pytest.raises(ValueError, match="1008 nodes"):
+        tell_changes({str(number): AGENT for number in range(2, 1000)})

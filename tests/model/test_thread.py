@@ -1,5 +1,6 @@
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ from uwf_git.model.thread import (
     parse_present,
     read_amendment,
 )
+
+PRESENTS = json.loads((Path(__file__).parent / "made_up" / "presents.json").read_text())
+
 
 WORKFLOW, AGENT, OTHER = (NodeHash(letter * 13) for letter in "ABC")
 BEGIN = ThreadState(workflow=WORKFLOW, binding={"developer": AGENT}, started_at=1000)
@@ -90,39 +94,7 @@ def test_something_else_is_no_present(document: Any) -> None:
         parse_present(document)
 
 
-OTHER_KINDS: list[tuple[str, list[Any]]] = [
-    ("workflow", [WORKFLOW, {"$ref": "x"}, {"$ref": 1234567890123}]),
-    ("agentBinding", [[], {"developer": {"$ref": None}}]),
-    ("cursor", [None, {}, {"role": None}]),
-    ("depth", [-1, 1.5, True, "2"]),
-    ("startedAt", [None]),
-    ("state", [[]]),
-    ("visits", [[], {"developer": "2"}]),
-    ("attempts", [-1]),
-    ("lastAttempt", [{"$ref": 1}, False]),
-    ("usage", [3]),
-    ("failures", ["1"]),
-    ("executionTime", [1.5]),
-    ("limits", [3]),
-    ("waiting", [{}, "tester", {"role": "tester", "until": "soon"}]),
-    ("pausedFrom", ["nowhere", []]),
-    ("hint", [3]),
-    ("cursor", [{"role": "developer", "at": 0}]),
-    ("trying", [0]),
-    ("waiting", [{"role": "tester", "at": 0}]),
-    ("try", [[], {"at": "0", "number": 0, "turn": "work"}]),
-    ("try", [{"at": "0", "number": 1, "turn": "rest"}]),
-    ("try", [{"at": 0, "number": 1, "turn": "work"}]),
-    ("try", [{"at": "0", "number": 1, "turn": "work", "reason": WORKFLOW}]),
-    ("split", [[], {"at": "1"}, {"at": None, "children": []}]),
-    ("split", [{"at": "1", "children": [{"thread": "x", "start": {"$ref": WORKFLOW}}]}]),
-    ("split", [{"at": "1", "children": [{"thread": CHILD, "start": WORKFLOW}]}]),
-]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [(field, value) for field, values in OTHER_KINDS for value in values]
-)
+@pytest.mark.parametrize(("field", "value"), PRESENTS["of another kind"], ids=str)
 def test_a_field_of_another_kind_is_no_present(field: str, value: Any) -> None:
     with pytest.raises(NotAPresent):
         parse_present({**FULL.as_document(), field: value})
@@ -153,20 +125,7 @@ reports = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize(
-    ("total", "report", "result"),
-    [
-        ({}, {"in": 3}, {"in": 3}),
-        ({"in": 3, "cost": 0.5}, {"in": 4, "cost": 0.25}, {"in": 7, "cost": 0.75}),
-        ({"in": 3}, {"out": 1}, {"in": 3, "out": 1}),
-        ({"model": "a"}, {"model": "b"}, {"model": "b"}),
-        ({"a": {"in": 1}}, {"a": {"in": 2, "out": 3}}, {"a": {"in": 3, "out": 3}}),
-        ({"a": 1}, {"a": {"in": 2}}, {"a": {"in": 2}}),
-        ({"a": {"in": 2}}, {"a": 1}, {"a": 1}),
-        ({"a": True}, {"a": True}, {"a": True}),
-        ({"a": 1}, {"a": None}, {"a": None}),
-    ],
-)
+@pytest.mark.parametrize(("total", "report", "result"), PRESENTS["add_usage"])
 def test_numbers_add_up_and_the_rest_is_replaced(total: Any, report: Any, result: Any) -> None:
     assert add_usage(total, report) == result
 
