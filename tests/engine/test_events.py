@@ -1,11 +1,14 @@
 import html
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from model.telling import tell_cases
 
 from uwf_git.engine.events import LoopPass, Node, TransitionFacts, TurnStarted, build_events
 from uwf_git.engine.markdown import (
@@ -19,6 +22,7 @@ from uwf_git.engine.markdown import (
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Event, Status, TransitionRecord
 
+MARKDOWN = Path(__file__).parent / "made_up" / "markdown.json"
 BASE, COMMIT = "b" * 40, "c" * 40
 
 
@@ -207,27 +211,6 @@ def test_thread_reads_well() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("meta", "told"),
-    [
-        ([1, "a"], '```json\n[\n  1,\n  "a"\n]\n```'),
-        ("text", '```json\n"text"\n```'),
-        (True, "```json\ntrue\n```"),
-        ({"a": None, "b": "", "c": {}}, "- **a**: none\n- **b**: none\n- **c**: none"),
-        ({"a": [{"b": 1}]}, '- **a**: `[{"b": 1}]`'),
-        ({"a": ["x\ny"]}, '- **a**: `["x\\ny"]`'),
-        ({"a`b": 1}, "- **``a`b``**: 1"),
-        ({"a": "<b>"}, "- **a**: `<b>`"),
-        ({"a": ["*b*]: c"]}, "- **a**:\n  - `*b*]: c`"),
-        ({"a": "x*2*y\nz"}, "- **a**:\n  > ```text\n  > x*2*y\n  > z\n  > ```"),
-        ({"a": "x:\n  y"}, "- **a**:\n  > ```text\n  > x:\n  >   y\n  > ```"),
-        ({"a": ["# x", "- y", "z", "1. w"]}, "- **a**:\n  - `# x`\n  - `- y`\n  - z\n  - `1. w`"),
-    ],
-)
-def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
-    assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
-
-
 MARKS = [
     "*", "**", "_", "__", "~~", "`", "``", "[", "]", "(", ")", "!", "\\", "<", ">", "&", "lt;", "#",
     " ", "a", "b1", "日", ".", ":", "@", "/",
@@ -242,47 +225,6 @@ def test_data_is_read_as_it_is_recorded(text: str) -> None:
 
     inside = re.sub(r"</?(?:h1|code)>", "", shown)
     assert html.unescape(inside).strip() == " ".join(text.split())
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["snake_case_name", "_private", "*.py and *.js", "f(*args, **more)", "2 * 3 * 4", "AT&T"],
-)
-def test_data_that_markdown_takes_for_text_is_text(text: str) -> None:
-    assert inline_text(text) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "lowered"),
-    [
-        ("# a", "### a"),
-        ("##### a", "###### a"),
-        ("#hashtag", "#hashtag"),
-        ("    # code", "    # code"),
-        ("Title\n===\nx", "Title\n\n===\nx"),
-        ("a\n\n---\nb", "a\n\n---\nb"),
-        ("```\n# code", "```\n# code\n```"),
-        ("~~~ a\n```\n# code\n~~~\n# b", "~~~ a\n```\n# code\n~~~\n### b"),
-    ],
-)
-def test_headings_are_lowered_and_code_is_left_alone(text: str, lowered: str) -> None:
-    assert lower_headings(text) == lowered
-
-
-@pytest.mark.parametrize(
-    ("text", "placed"),
-    [
-        ("x < y and a <- b, 1<2", "x < y and a <- b, 1<2"),
-        ("the `<b>` tag", "the `<b>` tag"),
-        ("<https://example.com>", "<https://example.com>"),
-        ("a <b> c", "```text\na <b> c\n```"),
-        ("`a\n`<b>`", "```text\n`a\n`<b>`\n```"),
-        ("1. a\n   ```\n   x\n   ```", "````text\n1. a\n   ```\n   x\n   ```\n````"),
-        ("[1]: http://evil.example", "```text\n[1]: http://evil.example\n```"),
-    ],
-)
-def test_prose_stays_prose_unless_it_could_reach_further(text: str, placed: str) -> None:
-    assert place_text(text) == placed
 
 
 def test_large_hostile_text_costs_no_more_than_reading_it() -> None:
@@ -308,3 +250,13 @@ def test_objects_in_meta_are_lists_for_who_reads_them_rendered() -> None:
         "- **y**: `[{}]`\n"
     )
     assert '- **findings**: `[{"file": "a.py"' in written(has_lists=False)
+
+
+def test_texts_of_threads_as_markdown(golden: Callable[[str, str], None]) -> None:
+    answers = {
+        "meta": lambda meta: document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2],
+        "inline_text": inline_text,
+        "lower_headings": lower_headings,
+        "place_text": place_text,
+    }
+    golden("engine/markdown.txt", tell_cases(MARKDOWN, answers))

@@ -14,7 +14,8 @@ from uwf_git.engine.expression import SOURCE_BYTES, check_condition, evaluate_co
 from uwf_git.engine.moderator import lazy_list
 from uwf_git.errors import Refused, StoreDamaged
 
-WRONG = Path(__file__).parent / "made_up" / "wrong_conditions.json"
+MADE_UP = Path(__file__).parent / "made_up"
+CONDITIONS: dict[str, list[str]] = json.loads((MADE_UP / "conditions.json").read_text())
 STEPS = [{"role": "planner", "meta": {"plan": ["x"]}}, {"role": "developer", "meta": {"ok": True}}]
 CONTEXT: dict[str, Any] = {
     "role": "reviewer",
@@ -40,116 +41,13 @@ CONTEXT: dict[str, Any] = {
     "startTime": 1_700_000_000_000,
 }
 
-TRUE = [
-    "meta.approved = false",
-    "$not($exists(meta.needsClarification))",
-    "meta.none = null",
-    "null in meta.list",
-    "meta.missing ?: true",
-    "meta.count = 1.0",
-    '$string(meta.count) = "1"',
-    "true",
-    '"a" in meta.tags',
-    "$contains(prompt, /LOGIN/i)",
-    'history[-1].role = "developer"',
-    "(meta ~> |$|{'approved': true}|).approved",
-    "iteration <= 1 and state.errors = 0",
-    '$toMillis("2020-01-01T00:00:00Z") < startTime',
-    '$toMillis("2020", "[Y]") < startTime',
-    '$toMillis("5 May 2020", "[D] [MNn] [Y]") < startTime',
-]
 
-FALSE = [
-    "meta.missing = false",
-    "meta.missing != true",
-    "meta.none",
-    "meta.yes = 1",
-    '"1" = 1',
-    "meta.zero",
-    "meta.empty",
-    "meta.object",
-    '""',
-    "[0, 0]",
-    "$sum",
-    "/a/",
-    "meta.empty[0]",
-]
-
-
-def test_a_condition_holds_as_jsonata_says() -> None:
-    for condition in TRUE:
+@pytest.mark.parametrize("about", CONDITIONS)
+def test_a_condition_holds_as_jsonata_says(about: str) -> None:
+    for condition in CONDITIONS[about]:
         assert check_condition(condition) is None
-        assert evaluate_condition(condition, CONTEXT) is True
-
-
-def test_a_condition_does_not_hold_as_jsonata_says() -> None:
-    for condition in FALSE:
-        assert check_condition(condition) is None
-        assert evaluate_condition(condition, CONTEXT) is False
-
-
-# Where jsonata 0.7.1 answers otherwise; the answers are those of JSONata 2.2.2 on node.
-SAME_AS_JAVASCRIPT = [
-    "(-5 ?: 99) = -5",
-    "(-5 ?? 99) = -5",
-    "([1, 2, 3][-1] ?: 42) = 3",
-    "([1, 2, 3][-1] ?? 42) = 3",
-    "(meta.missing ?: meta.lacking ?: 4) = 4",
-    "$not(1 in [true])",
-    "$not(true in [1])",
-    '$not({"a": 1} in [{"a": 1}])',
-    "meta.object in [meta.object]",
-    "$count($distinct([1, true, 1.0, '1', false, 0])) = 5",
-    "$count(meta.none) = 1",
-    "-5.5 % 2 = -1.5",
-    "$count($map(meta.none, function($v) { 1 })) = 1",
-    "$zip(meta.none, [1]) = [[null, 1]]",
-    "$reverse(meta.none) = [null]",
-    "$sort(meta.none) = [null]",
-    "$count($distinct([[1, 2], [1, 2]])) = 1",
-    "$string($distinct([prompt, prompt])) = '[\"Fix the login\"]'",
-    "$lowercase('Gie\u00dfen') = 'gie\u00dfen'",
-    "$split('task kit', /\\W+/i) = ['task', 'kit']",
-    "$formatNumber(2.675, '0.00') & $formatNumber(2.5, '0') = '2.682'",
-    "$formatNumber(0.575, '0%') & $formatNumber(-0.125, '0.00') = '57%-0.12'",
-    "$formatInteger(-1.5, '0') = '-2'",
-    "$sort([3, 1, 2], function($a, $b) { $a > $b ? 1 : 0 }) = [1, 2, 3]",
-    "$sort([3, 1, 2], function($a, $b) { $a - $b }) = [2, 1, 3]",
-    "$sort([3, 1, 2], function($a, $b) { [] }) = [2, 1, 3]",
-    "$sort([3, 1, 2], function($a, $b) { null }) = [3, 1, 2]",
-    "$sort([{'a': 1, 'i': 1}, {'a': 1, 'i': 2}], function($x, $y) { $x.a >= $y.a })[0].i = 2",
-    "$string(1e20) = '100000000000000000000'",
-    "$string(1e21) = '1e+21'",
-    "$string(1.5e-7) = '1.5e-7'",
-    "$string(5e-324) = '5e-324'",
-    "$string(0.000001) = '0.000001'",
-    "$string([0.1 + 0.2, 4 / 2, null]) = '[0.3,2,null]'",
-    """'x' & {'é': 'é'} = 'x{"é":"é"}'""",
-    "$string({'a': [1], 'b': {}}, true) = '{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}'",
-    '$string("\\uD800") = "\\uD800"',
-    """$string(["\\uD800"]) = '["\\\\ud800"]'""",
-    '$length("\\uD834\\uDD1E") = 1',
-    "$replace('abc', /b/, '\\\\1') = 'a\\\\1c'",
-    "$replace('abc', 'b', '$0') = 'a$0c'",
-    "$replace('abab', /a/, 'aa', 2) = 'aabaab'",
-    "$replace('abab', /a/, function($m) { $string($m.start) & $string($m.end) }) = '01b23b'",
-    "$replace('x=1', /x=(\\d)/, function($m) { $m.groups[0] }) = '1'",
-    "$replace('abab', /a/, function($m) { 'z' }, 1) = 'zbab'",
-    "/x(a)/('xa').groups[0] = 'a'",
-    "/a/('aa').next().start = 1",
-    "$split('a1b2c', /(\\d)/) = ['a', 'b', 'c']",
-    "$split('a1b2c', /\\d/, 2) = ['a', 'b']",
-    "$number('0X1F') + $number('0b11') + $number('0o17') = 49",
-    "$toMillis('2018-02') = 1517443200000",
-    "$toMillis('2018-02-03T11:15:33.1239+01:30') = 1517651133123",
-    "$toMillis('1969-12-31T23:59:59.9995Z') = -1",
-]
-
-
-def test_an_answer_is_the_one_of_jsonata_in_javascript() -> None:
-    for condition in SAME_AS_JAVASCRIPT:
-        assert check_condition(condition) is None
-        assert evaluate_condition(condition, CONTEXT) is True
+        if about.startswith(("true", "false")):
+            assert evaluate_condition(condition, CONTEXT) is about.startswith("true"), condition
 
 
 def refusal(condition: str) -> Refused | None:
@@ -162,7 +60,7 @@ def refusal(condition: str) -> Refused | None:
 
 def test_what_is_wrong_with_a_condition_is_told(golden: Callable[[str, str], None]) -> None:
     told: list[str] = []
-    for about, conditions in json.loads(WRONG.read_text()).items():
+    for about, conditions in json.loads((MADE_UP / "wrong_conditions.json").read_text()).items():
         told += [f"# {about}", ""]
         for condition in conditions:
             told.append(f"> {json.dumps(condition)}")
@@ -231,43 +129,6 @@ def test_a_damaged_store_is_not_mistaken_for_a_bad_condition(condition: str) -> 
         evaluate_condition(condition, {"history": lazy_list(1, raising(damage))})
 
 
-LAZY = [
-    "meta.approved = true",
-    "meta",
-    "meta.*",
-    "$keys($)",
-    "$exists($)",
-    "$count($)",
-    "depth = 3 and role = 'reviewer'",
-    "state.history",
-    "$lookup($, 'meta')",
-    "$type($)",
-    "$$ in [$]",
-]
-
-TOUCHING = [
-    "history[-1].role = 'developer'",
-    "$$.history",
-    "*",
-    "**",
-    "*.role",
-    "$string($$)",
-    "$length($string($)) > 300",
-    "$lookup($$, 'his' & 'tory')",
-    "$spread($)[3]",
-    "$zip(history, [1])",
-    "$ = $",
-    "$each($, function($v) { $v })",
-    "($f := $sift; $f(function($v, $k) { $k = 'history' }))",
-    "$merge([$, {'a': 1}]).history",
-    "$clone($).history",
-    "($ ~> |$|{'role': 'x'}|).history",
-    "history.%.role",
-    "$count(history)",
-    "`history`[0]",
-]
-
-
 def lazily(condition: str) -> tuple[bool, set[int]]:
     read: set[int] = set()
 
@@ -278,14 +139,11 @@ def lazily(condition: str) -> tuple[bool, set[int]]:
     return evaluate_condition(condition, CONTEXT | {"history": lazy_list(len(STEPS), load)}), read
 
 
-@pytest.mark.parametrize("condition", LAZY)
-def test_a_condition_that_does_not_reach_for_history_reads_no_step(condition: str) -> None:
-    assert lazily(condition) == (evaluate_condition(condition, CONTEXT), set())
-
-
-def test_a_condition_that_reaches_for_history_agrees() -> None:
-    for condition in TOUCHING:
-        assert lazily(condition)[0] == evaluate_condition(condition, CONTEXT)
+def test_a_condition_that_does_not_reach_for_history_reads_no_step() -> None:
+    for condition in CONDITIONS["reads no step"]:
+        assert lazily(condition) == (evaluate_condition(condition, CONTEXT), set()), condition
+    for condition in CONDITIONS["reads a step"]:
+        assert lazily(condition)[0] == evaluate_condition(condition, CONTEXT), condition
 
 
 json_values = st.recursive(
@@ -332,17 +190,3 @@ def test_any_text_is_either_a_condition_or_has_a_problem_of_one_line(source: str
     if told is not None and "not defined" not in told:
         with refuses("condition-failed"):
             evaluate_condition(source, CONTEXT)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "($f := function($x){$x}; $f(1))",
-        "$map(history, function($v, $i){$v.meta.ok})",
-        "history@$h#$i.($h.role = 'x' and $i > 0)",
-        "history[role = 'a']#$i[$i = 1].meta.v = 3",
-        "$$.depth > 1 and $count(history[$.role = 'a']) = 1",
-    ],
-)
-def test_names_that_a_condition_binds_itself_are_its_own(source: str) -> None:
-    assert check_condition(source) is None

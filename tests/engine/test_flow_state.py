@@ -1,11 +1,14 @@
 import json
+from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flow_trees import AGENT, Chance, Tree, as_flow, entries, interpret, order, trees
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 from refusing import refuses
 
 from uwf_git.engine.flow_move import LoopExhausted, is_possible, next_move
@@ -27,68 +30,43 @@ from uwf_git.engine.flow_state import (
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.flow import SPLITTING, Flow, FlowNode, Position, parse_position
 
-
-@pytest.mark.parametrize(
-    ("meta", "content", "value"),
-    [
-        ({"ok": True}, "words", {"ok": True}),
-        ({}, "words", "words"),
-        (None, "words", "words"),
-        ({}, '{"a": [1, 2.0]}', {"a": [1, 2]}),
-        ({}, " 42\n", 42),
-        (None, "null", None),
-        ([], "words", []),
-        (False, "words", False),
-        ({}, "", ""),
-        ({}, "NaN", "NaN"),
-        ({}, "1e999", "1e999"),
-        ({}, '"\\ud800"', '"\\ud800"'),
-        ({}, '{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
-        ({}, "1 2", "1 2"),
-        ({}, "[" * 502 + "]" * 502, "[" * 502 + "]" * 502),
-        ({}, "[" * 90_000, "[" * 90_000),
-        ({}, "9" * 5_000, "9" * 5_000),
-    ],
-)
-def test_a_result_is_its_meta_or_what_it_said(meta: Any, content: str, value: Any) -> None:
-    found = result_value(meta, content)
-    assert found == value
-    assert type(found) is type(value)
+STATES = Path(__file__).parent / "made_up" / "states.json"
 
 
-@pytest.mark.parametrize(
-    ("state", "reply", "folded"),
-    [
-        ({"a": 1}, {"meta": {"b": 2}}, {"a": 1, "b": 2, "out": {"b": 2}}),
-        # Members are set, not merged: null stays, an object replaces.
-        (
-            {"a": {"x": 1}, "b": 1},
-            {"meta": {"a": {"y": 2}, "b": None}},
-            {"a": {"y": 2}, "b": None, "out": {"a": {"y": 2}, "b": None}},
-        ),
-        # The output comes after the members, and the patch after both.
-        ({}, {"meta": {"out": 1, "b": 2}}, {"out": {"out": 1, "b": 2}, "b": 2}),
-        (
-            {"a": {"x": 1}},
-            {"meta": {"b": 2}, "patch": {"a": {"y": 2}, "b": None, "out": 3}},
-            {"a": {"x": 1, "y": 2}, "out": 3},
-        ),
-        ({"a": 1}, {"meta": ["x"]}, {"a": 1, "out": ["x"]}),
-        ({"a": 1}, {"meta": {}, "content": "said"}, {"a": 1, "out": "said"}),
-        # The engine counts.
-        (
-            {"iteration": 7},
-            {"meta": {"iteration": 8}, "patch": {"iteration": 9}},
-            {"out": {"iteration": 8}},
-        ),
-    ],
-)
-def test_a_table_of_results(
-    state: dict[str, Any], reply: dict[str, Any], folded: dict[str, Any]
-) -> None:
-    before = repr(state)
-    assert fold_result(state, output="out", **{"content": "", **reply}) == folded
-    assert repr(state) == before
+def test_results_and_joins(golden: Callable[[str, str], None]) -> None:
+    base: State = {"n": 0, "o": {"x": 1, "y": 2}, "l": [1]}
+    sides: list[State] = [
+        {"one": 0, "oneIndex": 0, "log": ["a"], "sum": 1, "parallel_0": {}},
+        {"one": 1, "oneIndex": 1, "log": ["b"], "sum": 2},
+    ]
+
+    def tell_fold(state: State, reply: dict[str, Any]) -> State:
+        before = repr(state)
+        folded = fold_result(state, output="out", **{"content": "", **reply})
+        assert repr(state) == before
+        return folded
+
+    def tell_map(fields: State) -> Merged:
+        node = FlowNode("0", "map", {"as": "one", "output": "out", **fields})
+        return merge_map(Join({}, {}, sides_of(sides)), node, [1, None])
+
+    def tell_append(base: State, values: list[Any]) -> list[object]:
+        changed = [{"l": value} for value in values]
+        return [each.path for each in join(base, base, changed, {"l": "append"}).conflicts]
+
+    answers = {
+        "result_value": result_value,
+        "fold_result": tell_fold,
+        "merge_parallel": lambda *case: top(join(base, *case)),
+        "append": tell_append,
+        "merge_map": tell_map,
+    }
+    golden("engine/states.txt", tell_cases(STATES, answers))
+
+
+@pytest.mark.parametrize("content", ["[" * 502 + "]" * 502, "[" * 90_000, "9" * 5_000])
+def test_a_result_that_is_too_large_for_json_is_text(content: str) -> None:
+    assert result_value({}, content) == content
 
 
 def test_a_patch_of_iteration_is_refused() -> None:
@@ -136,93 +114,9 @@ def top(merged: Merged) -> State:
     return {key: each for key, each in merged.state.items() if not key.startswith("parallel_")}
 
 
-B = {"n": 0, "o": {"x": 1, "y": 2}, "l": [1]}
-
-
-@pytest.mark.parametrize(
-    ("ours", "states", "merge", "merged"),
-    [
-        ({}, [{}, {}], None, {}),
-        ({}, [{"n": 1}, {}], None, {"n": 1}),
-        ({}, [{"n": 1}, {"n": 1}], None, {"n": 1}),
-        ({}, [{"n": 1}, {"z": 1}], None, {"n": 1, "z": 1}),
-        ({}, [{"n": 1}, {"n": 2}], "first", {"n": 1}),
-        ({}, [{"n": 1}, {"n": 2}], "last", {"n": 2}),
-        ({}, [{"n": 1}, {"n": 2}, {}], {"n": "collect"}, {"n": [1, 2]}),
-        ({}, [{"n": 1}, {"n": 1}], {"n": "collect"}, {"n": [1, 1]}),
-        ({}, [{"n": 1}, {}], {"n": "collect"}, {"n": [1]}),
-        ({}, [{"l": [1, 2]}, {"l": [1, 3]}], {"l": "append"}, {"l": [1, 2, 3]}),
-        ({}, [{"l": [1, 2]}, {"l": [1, 2]}], {"l": "append"}, {"l": [1, 2, 2]}),
-        ({}, [{"v": ["a"]}, {"v": ["b"]}], {"*": "append"}, {"v": ["a", "b"]}),
-        ({}, [{"n": 1}, {"n": 2}], {"n": "last", "*": "first"}, {"n": 2}),
-        # A patch of the parent settles it.
-        ({"n": 9}, [{"n": 1}, {"n": 2}], None, {"n": 9}),
-        ({"n": None}, [{"n": 1}, {"n": 2}], None, {"n": None}),
-        # Into objects, wherever all have one.
-        ({}, [{"o": {"x": 5, "y": 2}}, {"o": {"x": 1}}], None, {"o": {"x": 5}}),
-        (
-            {"o": {"x": 1, "y": 7}},
-            [{"o": {"x": 5, "y": 2}}, {"o": {"x": 1, "y": 3}}],
-            None,
-            {"o": {"x": 5, "y": 7}},
-        ),
-        (
-            {},
-            [{"o": {"x": 5, "y": 2}}, {"o": {"x": 6, "y": 2}}],
-            {"o": "last"},
-            {"o": {"x": 6, "y": 2}},
-        ),
-        # Always.
-        ({}, [{"error": "a"}, {"error": "b"}], "first", {"error": "b"}),
-        ({}, [{"errors": ["a"]}, {"errors": ["b"]}], None, {"errors": ["a", "b"]}),
-        ({}, [{"output": "a"}, {}], None, {"output": "a", "outputs": ["a"]}),
-        ({}, [{"output": 0}, {}], None, {"output": 0}),
-        ({}, [{"output": []}, {}], None, {"output": [], "outputs": [[]]}),
-        ({}, [{"parallel_7": 1}, {}], None, {}),
-        ({}, [{"iteration": 1}, {"iteration": 2}], "last", {}),
-    ],
-)
-def test_a_table_of_joins(ours: State, states: list[State], merge: Any, merged: State) -> None:
-    done = join(B, {**B, **ours}, [{**B, **each} for each in states], merge)
-    assert top(done) == {**B, **merged}
-
-
-@pytest.mark.parametrize(
-    ("base", "values"),
-    [
-        ({"l": [1]}, [[1, 2], [3]]),  # one does not begin with base
-        ({"l": "text"}, [["a"], ["b"]]),
-        ({}, [["a"], "b"]),
-        ({"l": [1]}, [[True, 2], [1, 3]]),
-    ],
-)
-def test_append_needs_lists_that_begin_with_base(base: State, values: list[Any]) -> None:
-    (conflict,) = join(base, base, [{"l": value} for value in values], {"l": "append"}).conflicts
-    assert conflict.path == ("l",)
-
-
 def test_what_was_given_up_is_in_errors() -> None:
     merged = merge_parallel(Join({}, {"errors": ["a"]}, [], ["b", "c"]), parallel())
     assert merged.state == {"errors": ["a", "b", "c"]}
-
-
-@pytest.mark.parametrize(
-    ("fields", "merged"),
-    [
-        ({}, {"out": [1, None]}),
-        ({"merge": {"log": "append"}}, {"out": [1, None], "log": ["a", "b"]}),
-        ({"merge": "last"}, {"out": [1, None], "log": ["b"], "sum": 2}),
-        ({"merge": {"*": "first"}}, {"out": [1, None], "log": ["a"], "sum": 1}),
-        ({"merge": {"one": "error"}}, {"out": [1, None]}),
-    ],
-)
-def test_a_map_merges_only_the_keys_that_it_names(fields: State, merged: State) -> None:
-    states = [
-        {"one": 0, "oneIndex": 0, "log": ["a"], "sum": 1, "parallel_0": {}},
-        {"one": 1, "oneIndex": 1, "log": ["b"], "sum": 2},
-    ]
-    node = FlowNode("0", "map", {"as": "one", "output": "out", **fields})
-    assert merge_map(Join({}, {}, sides_of(states)), node, [1, None]) == Merged(merged, ())
 
 
 keys = st.sampled_from(["a", "b", "o"])

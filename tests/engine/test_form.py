@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -5,6 +7,8 @@ from answering import Answers
 
 from uwf_git.agentkit.ladder import find_misfit
 from uwf_git.engine.form import fill_form, list_questions
+
+FORMS = json.loads((Path(__file__).parent / "made_up" / "forms.json").read_text())
 
 
 def fill(asker: Answers, schema: Any) -> Any:
@@ -19,9 +23,6 @@ BOOLEAN, INTEGER, NUMBER, STRING = (
     {"type": name} for name in ("boolean", "integer", "number", "string")
 )
 
-TEXT_OR_NULL = {"anyOf": [STRING, {"type": "null"}]}
-TWO = [{"a": 1}, {"b": 2}]
-
 
 def test_field_that_refers_to_a_place_in_a_list_is_described() -> None:
     schema = {
@@ -31,50 +32,18 @@ def test_field_that_refers_to_a_place_in_a_list_is_described() -> None:
     assert list_questions(schema) == ["- `a` (optional): a number"]
 
 
-@pytest.mark.parametrize(
-    ("schema", "typed", "value"),
-    [
-        (BOOLEAN, ["y"], True),
-        (BOOLEAN, ["No"], False),
-        (BOOLEAN, ["maybe", "true"], True),
-        (INTEGER, ["3.5", "x", "-7"], -7),
-        (INTEGER | {"minimum": 1}, ["0", "2"], 2),
-        (NUMBER, ["1e999", "nan", "2.50"], 2.5),
-        (NUMBER, ["3"], 3),
-        (STRING, ["two words"], "two words"),
-        (STRING, ["", '""'], ""),
-        (STRING | {"minLength": 3}, ["ab", "abc"], "abc"),
-        (STRING, ["true"], "true"),
-        ({"enum": ["low", "high"]}, ["middle", "high"], "high"),
-        ({"enum": ["low", "high"]}, ["2"], "high"),
-        ({"enum": [3, 1]}, ["1"], 1),
-        ({"enum": [None, True]}, ["null"], None),
-        ({"type": ["string", "null"]}, ["null"], None),
-        ({"type": ["integer", "null"]}, ["4"], 4),
-        ({"type": "array", "items": STRING}, ["a b", "2", ""], ["a b", "2"]),
-        ({"type": "array", "items": INTEGER}, ["1", "2", None], [1, 2]),
-        ({"type": "array", "items": INTEGER}, ["[1, 2]", ""], [1, 2]),
-        ({"type": "array", "items": {"type": "object"}}, ["- a: 1", "- b: 2", ""], TWO),
-        ({"type": "object"}, ['{"a": [1]}', ""], {"a": [1]}),
-        ({"type": "object"}, ["a: [1", "", "a: 1", "b: 2", ""], {"a": 1, "b": 2}),
-        ({}, ["[1, two]", ""], [1, "two"]),
-        # A text is what was typed, also where the schema takes other values.
-        ({}, ["fix #1 # now", "so", ""], "fix #1 # now\nso"),
-        (TEXT_OR_NULL, ["#12 is fixed", ""], "#12 is fixed"),
-        (TEXT_OR_NULL, ["fix: it # now", ""], "fix: it # now"),
-        (TEXT_OR_NULL, ["12", ""], "12"),
-        (TEXT_OR_NULL, ["null", ""], None),
-        ({"type": ["string", "integer"]}, ["12", ""], 12),
-        ({}, ['"12"', ""], "12"),
-        ({"type": "array", "items": {"enum": ["a: b", "c"]}}, ["a: b", "2", ""], ["a: b", "c"]),
-        ({"type": "array", "items": {"$ref": "#/$defs/n"}}, ["a: b", "x", ""], ["a: b", "x"]),
-    ],
-)  # fmt: skip
-def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], value: Any) -> None:
+@pytest.mark.parametrize(("schema", "typed", "value"), FORMS["one field"], ids=str)
+def test_field_is_asked_until_it_fits(schema: Any, typed: list[Any], value: Any) -> None:
     me = Answers(*typed)
 
     assert fill(me, fields("it", it=schema) | {"$defs": {"n": STRING}}) == {"it": value}
     assert me.answers == []
+
+
+@pytest.mark.parametrize(("schema", "typed", "value"), FORMS["no fields"], ids=str)
+def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], value: Any) -> None:
+    assert fill(Answers(*typed), schema) == value
+    assert find_misfit(value, schema) == ""
 
 
 def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
@@ -109,20 +78,6 @@ def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> 
     assert fill(me, schema) == {"a": 1, "b": 2}
     assert "That does not fit the schema" in me.shown
     assert "[1] > " in me.shown
-
-
-@pytest.mark.parametrize(
-    ("schema", "typed", "value"),
-    [
-        (STRING, ["x"], "x"),
-        (True, ["{a: 1}", ""], {"a": 1}),
-        ({"enum": [1, 2]}, ["2"], 2),
-        ({"type": "object"}, [""], {}),
-    ],
-)
-def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], value: Any) -> None:
-    assert fill(Answers(*typed), schema) == value
-    assert find_misfit(value, schema) == ""
 
 
 def test_default_is_told_where_the_field_may_be_left_out() -> None:

@@ -2,50 +2,27 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.test_expression import CONTEXT, FALSE, TOUCHING, TRUE
+from engine.test_expression import CONDITIONS, CONTEXT
 from engine.test_jsonata_functions import DATASETS, cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonata.jsonata import Jsonata
+from model.telling import tell_cases
 
-from uwf_git.engine.expression import Piece, _own_value, evaluate_condition, split_template
+from uwf_git.engine.expression import _own_value, evaluate_condition, split_template
 from uwf_git.engine.moderator import NotPlain, plainly_holds
 from uwf_git.errors import Refused
 
-
-@pytest.mark.parametrize(
-    ("source", "pieces"),
-    [
-        ("", []),
-        ("plain } text $ {", ["plain } text $ {"]),
-        ("${state.a}", ["=state.a"]),
-        ("a ${state.a} b ${1}", ["a ", "=state.a", " b ", "=1"]),
-        ("${ {'a': {'b': 1}} }!", ["= {'a': {'b': 1}} ", "!"]),
-        ("${state.a & '}'}", ["=state.a & '}'"]),
-        ("a \\${b} ${c}", ["a ${b} ", "=c"]),
-        ("\\${a}", ["${a}"]),
-    ],
-)
-def test_a_table_of_templates(source: str, pieces: list[str]) -> None:
-    expected = [Piece(each.removeprefix("="), each.startswith("=")) for each in pieces]
-    assert list(split_template(source)) == expected
+TEMPLATES = Path(__file__).parent / "made_up" / "jsonata_templates.json"
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("a ${", "no } ends it"),
-        ("${}", "it is empty"),
-        ("${state.a === 1}", "JSONata"),
-        ("${(" + "x}" * 500, "in "),
-    ],
-)
-def test_what_is_no_template(source: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        split_template(source)
+def test_templates_of_jsonata(golden: Callable[[str, str], None]) -> None:
+    answers = {"split_template": lambda source: list(split_template(source))}
+    golden("engine/jsonata_templates.txt", tell_cases(TEMPLATES, answers))
 
 
 def plain_answer(condition: str, context: Any) -> bool | None:
@@ -80,7 +57,7 @@ PLAIN = [
 ]
 
 NOT_PLAIN = [
-    *TOUCHING,
+    *CONDITIONS["reads a step"],
     "",
     " ",
     "meta.deep.y",
@@ -131,8 +108,8 @@ def test_what_is_not_plain_is_left_to_jsonata() -> None:
 
 
 def test_no_answer_of_the_tables_differs() -> None:
-    for condition in [*TRUE, *FALSE]:
-        assert plain_answer(condition, CONTEXT) in (None, condition in TRUE)
+    for condition in [*CONDITIONS["true"], *CONDITIONS["false"]]:
+        assert plain_answer(condition, CONTEXT) in (None, condition in CONDITIONS["true"])
 
 
 def test_no_answer_differs_from_the_test_suite_of_jsonata() -> None:

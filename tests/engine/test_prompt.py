@@ -1,15 +1,19 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import pytest
 from agentkit.conftest import DOCUMENT, Document, MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from model.telling import tell_cases
 
 from uwf_git.engine.moderator import lazy_list
 from uwf_git.engine.prompt import SchemaWords, build_answer_format, build_prompt
 from uwf_git.engine.turn_context import RoleView, parse_context
+
+SCHEMA_WORDS = Path(__file__).parent / "made_up" / "schema_words.json"
+CONTEXTS = Path(__file__).parent / "made_up" / "contexts.json"
+
 
 Golden = Callable[[str, str | bytes], None]
 
@@ -140,140 +144,23 @@ def test_prompt_says_where_in_the_flow_the_turn_is(context: MakeContext) -> None
 
 # What a prompt says of a try.
 
-Build = Callable[..., str]
 
-LISTED = "a list of objects, each with the fields below"
-LIST: dict[str, Any] = {
-    "type": "array",
-    "items": {"properties": {"file": {"type": "string"}, "severity": {"enum": ["low", "high"]}}},
-}
-
-
-@pytest.fixture
-def build() -> Build:
-    """Return the answer format of a schema."""
-
-    def answer_format(schema: Any, extract_prompt: str | None = None) -> str:
+def test_schemas_are_put_in_words(golden: Golden) -> None:
+    def tell_format(schema: Any) -> str:
         role = RoleView(
-            name="r",
-            description="",
-            system_prompt="",
-            extract_prompt=extract_prompt,
-            output_schema=schema,
+            name="r", description="", system_prompt="", extract_prompt=None, output_schema=schema
         )
         return build_answer_format(role)
 
-    return answer_format
+    def tell_words(schema: Any) -> list[object]:
+        words = SchemaWords(schema)
+        phrase = words.phrase(schema)
+        is_told = words.is_complete
+        words.list_fields(schema)
+        return [phrase, words.lines, is_told, words.is_complete]
 
-
-@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
-def test_alternatives_are_shown_one_by_one(build: Build, keyword: str) -> None:
-    done = {"properties": {"$status": {"const": "done"}}, "required": ["$status"], "title": "Done"}
-    failed = {"$ref": "#/$defs/failed"}
-    schema = {
-        keyword: [done, failed],
-        "$defs": {"failed": {"properties": {"$status": {"const": "failed"}, "why": {}}}},
-    }
-
-    text = build(schema)
-
-    assert "one of these 2 forms" in text
-    assert 'Form 1: Done\n\n---\n$status: "done"\n---' in text
-    assert 'Form 2:\n\n---\n$status: "failed"\nwhy: <value>\n---' in text
-    assert "- `why` (optional): any value" in text
-    assert "JSON Schema" not in text
-
-
-def test_alternatives_with_more_around_them_show_the_schema(build: Build) -> None:
-    schema = {"oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}], "required": ["c"]}
-
-    assert '"c"' in build(schema | {"properties": {"c": {}}})
-
-
-@pytest.mark.parametrize(
-    ("schema", "phrase"),
-    [
-        ({"type": "array", "items": {"type": "string"}}, "a list, each item text"),
-        ({"const": 5}, "exactly 5"),
-        ({"enum": ["x"]}, 'one of "x"'),
-        ({"anyOf": [{"type": "string"}, {"type": "number"}]}, "text or a number"),
-        (LIST, "a list, each item an object with `file`, `severity`"),
-    ],
-)
-def test_meta_that_is_no_object_goes_into_a_block(build: Build, schema: Any, phrase: str) -> None:
-    text = build(schema)
-
-    assert f"one fenced block of JSON that holds {phrase}:" in text
-    assert "---" not in text
-    assert ("The whole JSON Schema" in text) == (schema is LIST)
-
-
-def test_fields_of_a_list_s_objects_are_told_once() -> None:
-    words = SchemaWords({"properties": {"all": LIST, "one": LIST["items"]}})
-
-    words.list_fields(words.root)
-
-    inner = ["  - `file` (optional): text", '  - `severity` (optional): one of "low", "high"']
-    head = [f"- `all` (optional): {LISTED}", "- `one` (optional): an object"]
-    assert words.lines == [head[0], *inner, head[1], *inner]
-    assert words.is_complete
-
-
-@pytest.mark.parametrize(
-    ("schema", "phrase"),
-    [
-        ({"type": "string"}, "text"),
-        ({"type": "boolean"}, "true or false"),
-        ({"type": ["integer", "null"], "minimum": 1}, "a whole number or null, at least 1"),
-        ({"const": "$END"}, 'exactly "$END"'),
-        ({"enum": ["ja", 1, None]}, 'one of "ja", 1, null'),
-        ({"type": "array"}, "a list"),
-        ({"type": "array", "items": {"type": "number"}}, "a list, each item a number"),
-        (
-            {"type": "string", "minLength": 1, "pattern": "^é\\d$"},
-            'text, at least 1 characters, matching the regular expression "^é\\\\d$"',
-        ),
-        ({"anyOf": [{"type": "string"}, {"const": 0}]}, "text or exactly 0"),
-        ({}, "any value"),
-        (True, "any value"),
-        ({"description": "x", "title": "y"}, "any value"),
-        ({"$id": "a:b", "$schema": "a:c", "$comment": "x", "examples": [1]}, "any value"),
-        ({"$defs": {"a": False}, "definitions": {"b": False}}, "any value"),
-        ({"deprecated": True, "readOnly": True, "writeOnly": True}, "any value"),
-    ],
-)
-def test_schema_is_put_in_words(schema: Any, phrase: str) -> None:
-    words = SchemaWords(schema)
-
-    assert words.phrase(schema) == phrase
-    assert words.is_complete
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        False,
-        {"not": {}},
-        {"type": "object", "patternProperties": {}},
-        {"type": "object", "additionalProperties": {"type": "string"}},
-        {"anyOf": [{"type": "object", "properties": {"a": {}}}]},
-        {"anyOf": [{"type": "string"}], "minLength": 1},
-        {"type": "array", "items": {"not": {}}},
-        {"properties": {"a": {"type": "array", "items": LIST}}},
-        {"$ref": "#/$defs/nowhere"},
-        {"$ref": "https://example.com/schema"},
-        {"$ref": "#"},
-        {"$ref": "#/$defs/a", "minLength": 1, "$defs": {"a": {"type": "string"}}},
-        {"required": ["untold"]},
-    ],
-)
-def test_what_words_leave_out_is_known(schema: Any) -> None:
-    words = SchemaWords(schema)
-
-    words.phrase(schema)
-    words.list_fields(schema)
-
-    assert not words.is_complete
+    answers = {"answer format": tell_format, "words": tell_words}
+    golden("engine/schema_words.txt", tell_cases(SCHEMA_WORDS, answers))
 
 
 def test_schema_that_leads_into_itself_comes_to_an_end() -> None:
@@ -334,25 +221,6 @@ def test_a_verifier_is_told_whose_work_it_judges(context: MakeContext) -> None:
     assert "printed:\n\n<checks>\n$ lint\nno line is too long\n</checks>" in prompt
 
 
-@pytest.mark.parametrize(
-    ("replaced", "problem"),
-    [
-        ({"thread": None}, "thread is not a string"),
-        ({"role": "dev"}, "role is not an object"),
-        ({"role": {}}, "role.name is missing"),
-        ({"role": DOCUMENT["role"] | {"outputSchema": []}}, "role.outputSchema is not a JSON Sch"),
-        ({"steps": {}}, "steps is not a list"),
-        ({"steps": [DOCUMENT["steps"][0], {"role": "x"}]}, r"steps\[1\]\.meta is missing"),
-        ({"steps": [1]}, r"steps\[0\] is not an object"),
-        ({"hint": 5}, "hint is not a string"),
-        ({"visit": True}, "visit is not a whole number"),
-        ({"depth": 1.5}, "depth is not a whole number"),
-        ({"lastError": {"kind": "x"}}, "lastError.message is missing"),
-        ({"state": []}, "state is not an object"),
-    ],
-)
-def test_problem_of_a_document_is_named(
-    document: Document, replaced: dict[str, Any], problem: str
-) -> None:
-    with refuses("bad-context", match=problem):
-        parse_context(document(**replaced))
+def test_problem_of_a_document_is_named(document: Document, golden: Golden) -> None:
+    answers = {"parse_context": lambda replaced: parse_context(document(**replaced))}
+    golden("engine/contexts.txt", tell_cases(CONTEXTS, answers))

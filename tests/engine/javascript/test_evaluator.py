@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from engine.javascript.node import TABLE
 from engine.javascript.told import REFUSED, ours
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 
 from uwf_git.engine.javascript.evaluator import (
     MOST,
@@ -37,33 +39,21 @@ from uwf_git.engine.javascript.values import (
 )
 from uwf_git.errors import StoreDamaged
 
+TEMPLATES = Path(__file__).parents[1] / "made_up" / "templates.json"
+
+
 NAMES: dict[str, Any] = {"state": {"a": [1, {"b": "x"}], "n": 3.0, "big": 2**60 + 1, "s": "😀"}}
 
 
-@pytest.mark.parametrize(
-    ("text", "position", "problem"),
-    [
-        ("1 + state.x.y", 12, "undefined has no member 'y'; `?.` allows that"),
-        ("state.n + state.a", 9, "3 + an array: name a member"),
-        ("1 < state", 3, "1 < an object: name a member"),
-        ("-state", 1, "an object cannot become a number"),
-        ("`a${state.a}`", 5, "an array cannot become a text"),
-        ("state.a.trim()", 9, "an array has no `trim(…)` here"),
-        ("state.a.map(x => x.b.c)", 21, "undefined has no member 'c'"),
-        ("state['const' + 'ructor']", 6, "`constructor` belongs to every object"),
-        ("state.s.at", 8, "`at` is a method"),
-        ("Object.keys(1)", 1, "Object.keys(1): it is no object"),
-        ("state.a === [1]", 9, "an array and an array cannot be compared"),
-        ("'\ua7dc'.toLowerCase()", 5, "U+A7DC has another case in each Unicode"),
-        ("'Σ\u0295'.toLowerCase()", 6, "U+0295 has another case in each Unicode"),
-        ("other", 1, "unknown name `other`"),
-    ],
-)
-def test_an_error_names_the_place(text: str, position: int, problem: str) -> None:
-    with pytest.raises(ExpressionFailed) as raised:
-        evaluate(parse_expression(text), NAMES)
-    assert raised.value.problem.startswith(problem)
-    assert raised.value.position == position
+def test_values_templates_and_what_is_refused(golden: Callable[[str, str], None]) -> None:
+    def fill(text: str) -> object:
+        return fill_template(parse_template(text, NAMES_TEMPLATE), NAMES_TEMPLATE)
+
+    answers = {
+        "evaluate": lambda text: evaluate(parse_expression(text), NAMES),
+        "fill_template": fill,
+    }
+    golden("engine/templates.txt", tell_cases(TEMPLATES, answers))
 
 
 class _Lazy(Mapping[str, Any]):
@@ -186,66 +176,6 @@ NAMES_TEMPLATE: dict[str, Any] = {
     }
 }
 
-FILLED = [
-    ("", ""),
-    ("no expression, $ { } \\ \\n ` 'x", "no expression, $ { } \\ \\n ` 'x"),
-    ("${state.n}", 10),
-    ("${state.whole}", 2),
-    ("${state.yes}", True),
-    ("${state.nothing}", None),
-    ("${state.list}", [1, "a", None, {"9": 2.5, "10": 1, "b": []}]),
-    ("${-0}", 0),
-    ("${ state.n /* as it is */ }", 10),
-    (" ${state.n}", " 10"),
-    ("${state.n}\n", "10\n"),
-    ("${state.n}${state.half}", "100.5"),
-    ("需求: ${state.requirement}\n", "需求: 实现用户登录功能\n"),
-    ("Review: ${state.feedback || '首次编写'}.", "Review: 首次编写."),
-    ("${state.nothing} ${state.yes} ${state.big} ${-0} ${0/0}", "null true 1e+21 0 NaN"),
-    ("<${state.empty}>", "<>"),
-    ("= ${state.list}", '= [1,"a",null,{"9":2.5,"10":1,"b":[]}]'),
-    ("= ${state.odd}", '= {"é😀":"\\"\\\\\\n\u2028\\u0001/"}'),
-    ("= ${[1e21, 1e-7, -0]}", "= [1e+21,1e-7,0]"),
-    ("\\${state.n}", "${state.n}"),
-    ("\\\\${state.n}", "\\${state.n}"),
-    ("$${state.n}$", "$10$"),
-    ("${'}'}${`${'}'}`} }", "}} }"),
-    ("${state.list.map(x => `${x === null}`).length} ${1}", "4 1"),
-]
-
-
-@pytest.mark.parametrize(("text", "filled"), FILLED)
-def test_a_template_is_filled(text: str, filled: Any) -> None:
-    result = fill_template(parse_template(text, NAMES_TEMPLATE), NAMES_TEMPLATE)
-    assert (result, type(result), repr(result)) == (filled, type(filled), repr(filled))
-
-
-REFUSED_TEMPLATE = [
-    ("a ${state.missing}", 5, "it is undefined; `|| 'default'` gives a value"),
-    ("${state.missing}", 3, "it is undefined"),
-    ("${[state.missing]}", 3, "it is undefined"),
-    ("a ${[state.missing]}", 5, "it is undefined"),
-    ("${1/0}", 3, "Infinity is no JSON"),
-    ("a ${[0/0]}", 5, "NaN is no JSON"),
-    ("${state.pair[0]}", 3, "it has half of a character"),
-    ("a ${state.pair[0]}", 5, "it has half of a character"),
-    ("a ${state.nothing.x}", 18, "null has no member 'x'"),
-    ("ab ${item}", 6, "unknown name `item`; there are state"),
-    ("ab ${state.n", 6, "`${` has no `}`"),
-    ("ab ${}", 6, "it ends too early"),
-    ("ab ${1}}${2 3}", 13, "unexpected `3`"),
-    ("${" + "1 + " * (SOURCE_BYTES // 4) + "1}", 3, "it is longer than"),
-    ("${1}" * (SOURCE_BYTES + 1), 4 * SOURCE_BYTES + 3, "its expressions are longer than"),
-]
-
-
-@pytest.mark.parametrize(("text", "position", "problem"), REFUSED_TEMPLATE)
-def test_what_has_no_text_is_refused(text: str, position: int, problem: str) -> None:
-    with pytest.raises(ExpressionFailed) as raised:
-        fill_template(parse_template(text, NAMES_TEMPLATE), NAMES_TEMPLATE)
-    assert raised.value.problem.startswith(problem)
-    assert raised.value.position == position
-
 
 def test_a_text_of_the_data_may_be_longer_than_one_that_is_made() -> None:
     names = {"prompt": "x" * (2 << 20)}
@@ -320,3 +250,18 @@ def test_units_are_those_of_utf_16(text: str) -> None:
 @given(st.floats())
 def test_a_printed_number_is_read_as_the_same(number: float) -> None:
     assert text_number(number_text(number)) == number or math.isnan(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "problem"),
+    [
+        ("${" + "1 + " * (SOURCE_BYTES // 4) + "1}", 3, "it is longer than"),
+        ("${1}" * (SOURCE_BYTES + 1), 4 * SOURCE_BYTES + 3, "its expressions are longer than"),
+    ],
+    ids=["one", "all"],
+)
+def test_expressions_of_a_template_are_limited(text: str, position: int, problem: str) -> None:
+    with pytest.raises(ExpressionFailed) as raised:
+        fill_template(parse_template(text, {}), {})
+    assert raised.value.problem.startswith(problem)
+    assert raised.value.position == position
