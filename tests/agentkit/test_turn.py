@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from agentkit.conftest import MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 from refusing import raising, refuses
 
 from uwf_git import agentkit
@@ -20,7 +22,6 @@ from uwf_git.agentkit.turn import (
     KEYS,
     PROMPT,
     SUBMITTED,
-    AgentArguments,
     AgentResult,
     AskFailed,
     extend_prompt,
@@ -41,6 +42,8 @@ from uwf_git.errors import BadUsage, UwfError
 from uwf_git.store.git.config import normal_name, set_config
 from uwf_git.store.store import Store, create_store
 from uwf_git.store.trust import describe_command, trust_agents
+
+WORDS = Path(__file__).parent / "made_up" / "words.json"
 
 
 def test_authors_have_every_name_that_a_context_is_made_of() -> None:
@@ -249,33 +252,6 @@ def test_kit_opens_no_store_before_it_has_to() -> None:
     assert ran.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["T"], AgentArguments("T", None, ())),
-        (["-t", "T", "-r", "dev"], AgentArguments("T", "dev", ())),
-        (["-r", "dev", "-t", "T"], AgentArguments("T", "dev", ())),
-        (["--thread", "T", "--role", "dev"], AgentArguments("T", "dev", ())),
-        (["-t", "T"], AgentArguments("T", None, ())),
-        (["--model", "x", "T"], AgentArguments("T", None, ("--model", "x"))),
-        (["-t", "5", "cmd", "-t", "T", "-r", "-r"], AgentArguments("T", "-r", ("-t", "5", "cmd"))),
-        (["a b", "", "T"], AgentArguments("T", None, ("a b", ""))),
-    ],
-)
-def test_arguments_of_the_engine_are_distinguished_from_those_of_the_agent(
-    argv: list[str], expected: AgentArguments
-) -> None:
-    assert parse_arguments(argv) == expected
-
-
-@pytest.mark.parametrize("argv", [[], [""], ["-r", "dev"], ["-t", ""]])
-def test_missing_thread_is_reported(argv: list[str]) -> None:
-    with pytest.raises(BadUsage, match="no thread id was given") as caught:
-        parse_arguments(argv)
-
-    assert "<thread-id>" in str(caught.value.hint)
-
-
 CONFIG = """\
 [uwf "claude"]
     model = sonnet
@@ -394,38 +370,13 @@ def test_program_is_trusted_for_the_file_that_it_means(
         load_of(store, "uwf.claude.program", "./claude")
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ([], {}),
-        (["--model", "opus"], {"model": "opus"}),
-        (["--model=opus=1", "--args", "--x"], {"model": "opus=1", "args": "--x"}),
-        (["make test", "--timeout=5"], {"command": "make test", "timeout": "5"}),
-    ],
-)
-def test_words_are_settings(words: list[str], found: dict[str, str]) -> None:
-    assert parse_words(words, keys=tuple(KEYS), word="command") == found
+def test_words_of_a_command_line(golden: Callable[[str, str], None]) -> None:
+    def tell_words(words: list[str], word: str | None) -> object:
+        return parse_words(words, keys=tuple(KEYS), word=word)
 
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--mdoel", "opus"], "no setting is called --mdoel"),
-        (["--model"], "--model needs a value"),
-        (["opus"], "unexpected word opus"),
-    ],
-)
-def test_other_words_are_refused(words: list[str], told: str) -> None:
-    with pytest.raises(BadUsage, match=told) as caught:
-        parse_words(words, keys=tuple(KEYS), word=None)
-
-    assert "--model" in (caught.value.hint or "")
-
-
-def test_seconds_are_numbers_above_nothing() -> None:
-    assert parse_seconds({"timeout": "2.5"}, "timeout") == 2.5
-    assert parse_seconds({"timeout": "1e11"}, "timeout") == 365 * 24 * 3600
-    assert parse_seconds({}, "timeout") is None
-    for text in ("0", "-1", "inf", "nan", "ten"):
-        with pytest.raises(BadUsage, match="timeout"):
-            parse_seconds({"timeout": text}, "timeout")
+    answers = {
+        "parse_arguments": parse_arguments,
+        "parse_words": tell_words,
+        "parse_seconds": lambda settings: parse_seconds(settings, "timeout"),
+    }
+    golden("words.txt", tell_cases(WORDS, answers))

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from agentkit.conftest import MakeContext, Turn, make_step
 from cli.program import Ran
+from model.telling import tell_cases
 
-from uwf_git.agentkit.adapters.check import CheckArguments, find_begin_ms, parse_check_arguments
-from uwf_git.errors import BadUsage
+from uwf_git.agentkit.adapters.check import find_begin_ms, parse_check_arguments
+
+LINES = Path(__file__).parent / "made_up" / "check_lines.json"
+
 
 Check = Callable[..., Ran]
 
@@ -151,24 +154,6 @@ def test_answer_that_cannot_be_read(check: Check, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "parsed"),
-    [
-        ("completed", CheckArguments("completed")),
-        ("files --since 10", CheckArguments("files", since_ms=10)),
-        ("plans --dir a --list", CheckArguments("plans", plan_dir="a", lists=True)),
-        ("plans --list T", CheckArguments("plans", lists=True, thread="T")),
-        ("plans --list -t T -r plans", CheckArguments("plans", lists=True, thread="T")),
-    ],
-)
-def test_command_line(line: str, parsed: CheckArguments) -> None:
-    assert parse_check_arguments(line.split()) == parsed
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["", "else", "completed T", "plans T", "plans --list a T", "plans --dir", "files --since -1"],
-)
-def test_wrong_command_line(line: str) -> None:
-    with pytest.raises(BadUsage):
-        parse_check_arguments(line.split())
+def test_command_lines(golden: Callable[[str, str], None]) -> None:
+    answers = {"parse_check_arguments": lambda line: parse_check_arguments(line.split())}
+    golden("check_lines.txt", tell_cases(LINES, answers))

@@ -10,7 +10,7 @@ from agentkit.conftest import MakeContext, Turn
 from cli.program import Ran
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
+from model.telling import tell_cases
 
 from uwf_git.agentkit.adapters.mock import (
     Attempt,
@@ -23,6 +23,9 @@ from uwf_git.agentkit.adapters.mock import (
 from uwf_git.agents.command_line import parse_reply
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import BadUsage
+
+SCRIPTS = Path(__file__).parent / "made_up" / "scripts.json"
+
 
 Mock = Callable[..., Ran]
 
@@ -155,30 +158,6 @@ def only(attempt: dict[str, Any]) -> Attempt:
     return get_attempt(script, "dev", visit=1, attempt=1)
 
 
-@pytest.mark.parametrize(
-    ("visit", "attempt", "output", "status"),
-    [
-        (1, 1, b'{"meta": {"n": 1}}\n', 0),
-        (1, 9, b'{"meta": {"n": 1}}\n', 0),
-        (2, 1, b"", 1),
-        (2, 2, b'{"meta": {"n": 2}}\n', 0),
-        (2, 9, b'{"meta": {"n": 2}}\n', 0),
-        (9, 1, b"", 1),
-    ],
-)
-def test_turns_and_attempts_come_in_order_and_the_last_repeats(
-    visit: int, attempt: int, output: bytes, status: int
-) -> None:
-    found = get_attempt(parse_script(PLAY), "planner", visit=visit, attempt=attempt)
-
-    assert (render_output(found), found.get("exit", 0)) == (output, status)
-
-
-def test_unknown_role_is_reported() -> None:
-    with refuses("bad-script", match=r"mock script: no role tester, only planner, reviewer"):
-        get_attempt(parse_script(PLAY), "tester", visit=1, attempt=1)
-
-
 def test_attempt_may_do_many_things() -> None:
     given = {"stderr": "log\n", "delay": 0.5, "flood": 10, "stdout": "é", "signal": "TERM"}
     assert only(given) == given
@@ -222,34 +201,13 @@ def test_front_matter_has_room_for_what_yaml_has_not() -> None:
     assert parse_reply(output, protocol="positional").meta == {text: [text]}
 
 
-@pytest.mark.parametrize(
-    ("script", "problem"),
-    [
-        ("", "the file is empty"),
-        ("a: [", r"line \d+: "),
-        ("[]", "for each role the list of its turns"),
-        ("dev: {}", r"line 1: the turns of dev are not a list"),
-        ("dev:\n  - []", "line 2: a turn without an attempt"),
-        ("dev:\n  - {}\n  - x", "line 3: an attempt is an object"),
-        ("dev:\n  - meta: {}\n    metta: 1", "line 3: the key metta is not one of meta, content"),
-        ("dev:\n  - content: 5", "line 2: content is not a text"),
-        ("dev:\n  - usage: []", "usage is not an object"),
-        ("dev:\n  - delay: -1", "delay is not a number of seconds"),
-        ("dev:\n  - flood: 1.5", "flood is not a number of bytes"),
-        ("dev:\n  - exit: 256", "exit is not an exit status"),
-        ("dev:\n  - signal: BOOM", "signal is not a signal"),
-        ("dev:\n  - hang: 1", "hang is not true or false"),
-        ("dev:\n  - form: xml", "form is not one of json, front-matter, bare"),
-        ("dev:\n  - stdoutBase64: '*'", "stdoutBase64 is not base64"),
-        ("dev:\n  - {stdout: x, meta: {}}", "stdout is the whole output"),
-        ("dev:\n  - {exit: 1, signal: 9}", "exit and signal are two ends"),
-        ("dev:\n  - {hang: true, exit: 1}", "exit and hang are two ends"),
-        ("dev:\n  - {form: front-matter, meta: [1]}", "front-matter needs a meta with fields"),
-        ("dev:\n  - {form: front-matter, meta: {}, usage: {}}", "front-matter cannot carry usage"),
-    ],
-)
-def test_error_in_a_script_is_reported(script: str, problem: str) -> None:
-    with refuses("bad-script", match=problem) as caught:
-        parse_script(script.encode())
+def test_scripts_and_their_attempts(golden: Callable[[str, str], None]) -> None:
+    def tell_attempt(role: str, visit: int, attempt: int) -> list[object]:
+        found = get_attempt(parse_script(PLAY), role, visit=visit, attempt=attempt)
+        return [render_output(found).decode(), found.get("exit", 0)]
 
-    assert caught.value.hint == "see uwf-mock --help"
+    answers = {
+        "parse_script": lambda script: parse_script(script.encode()),
+        "get_attempt": tell_attempt,
+    }
+    golden("scripts.txt", tell_cases(SCRIPTS, answers))

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from agentkit.conftest import Turn
 from cli.program import Ran
+from model.telling import tell_cases
 
 from uwf_git.agentkit.adapters.shell import parse_shell_arguments
-from uwf_git.errors import BadUsage
+
+LINES = Path(__file__).parent / "made_up" / "shell_lines.json"
+
 
 Shell = Callable[..., Ran]
 
@@ -118,34 +121,6 @@ def test_command_ends_with_its_agent(tmp_path: Path, number: signal.Signals) -> 
     assert (tmp_path / "gone").exists() == asked
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["make test", "T"], ("make test", None)),
-        (["--timeout", "5", "make test", "T"], ("make test", 5)),
-        (["--timeout=0.5", "make", "-t", "T", "-r", "dev"], ("make", 0.5)),
-        (["make", "-t", "T"], ("make", None)),
-    ],
-)
-def test_command_line_is_taken_apart(argv: list[str], expected: tuple[str, float | None]) -> None:
-    assert parse_shell_arguments(argv) == expected
-
-
-@pytest.mark.parametrize(
-    ("argv", "problem"),
-    [
-        ([], "no thread id was given"),
-        (["T"], "takes one command, not 0 words"),
-        (["make", "test", "T"], "takes one command, not 2 words"),
-        (["  ", "T"], "takes one command"),
-        (["--verbose", "T"], "takes one command"),
-        (["--timeout", "T"], "takes one command, not 0 words"),
-        (["--timeout", "soon", "make", "T"], "timeout is 'soon'"),
-        (["--timeout", "0", "make", "T"], "timeout is '0'"),
-        (["--timeout=inf", "make", "T"], "timeout is 'inf'"),
-        (["--timeout=nan", "make", "T"], "timeout is 'nan'"),
-    ],
-)
-def test_other_command_lines_are_usage_errors(argv: list[str], problem: str) -> None:
-    with pytest.raises(BadUsage, match=problem):
-        parse_shell_arguments(argv)
+def test_command_lines(golden: Callable[[str, str], None]) -> None:
+    answers = {"parse_shell_arguments": parse_shell_arguments}
+    golden("shell_lines.txt", tell_cases(LINES, answers))

@@ -12,12 +12,11 @@ from agentkit.conftest import MakeContext
 from agentkit.traces import find_odd
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 
 from uwf_git.agentkit.ladder import (
-    Extracted,
     Fallbacks,
     NoMeta,
-    RoleAnswer,
     WantedObject,
     build_correction,
     describe_failure,
@@ -30,7 +29,7 @@ from uwf_git.agentkit.records import build_usage, parse_last, parse_lines, read_
 from uwf_git.agentkit.turn import AdapterAnswer, AdapterQuestion, AskFailed, classify_status
 from uwf_git.engine.turn_context import ExtractContext
 
-MADE_UP = Path(__file__).parent / "made_up" / "ladder.json"
+MADE_UP = Path(__file__).parent / "made_up"
 
 Golden = Callable[[str, str], None]
 Given = Mapping[str, Any]
@@ -110,7 +109,7 @@ class Climb:
 
 def test_fields_are_found_as_ever(context: MakeContext, golden: Golden) -> None:
     told: list[str] = []
-    for case, answer in json.loads(MADE_UP.read_text()).items():
+    for case, answer in json.loads((MADE_UP / "ladder.json").read_text()).items():
         climb = Climb(answer, context)
         told += [f"{case}\n", *climb.tell()]
         assert find_odd(climb.events) == []
@@ -137,24 +136,6 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("value", "answer"),
-    [
-        ({"content": "x", "meta": {"ok": True}}, RoleAnswer("x", {"ok": True})),
-        ({"content": "x", "meta": {"ok": "?"}}, RoleAnswer("x", {"ok": "?"})),
-        ({"content": 3, "meta": None}, RoleAnswer("", None)),
-        ({"ok": True}, RoleAnswer("", {"ok": True})),
-        ({"ok": "?"}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_both_halves_are_read_and_bare_fields_if_they_fit(
-    value: dict[str, Any] | None, answer: RoleAnswer | None
-) -> None:
-    assert read_answer(value, SCHEMA) == answer
-
-
 def test_endless_nesting_is_reported_too() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
@@ -170,35 +151,10 @@ def test_object_is_asked_for_in_words_too_unless_its_prompt_does() -> None:
     assert wanted.guide == ""
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(401, "auth"), (403, "auth"), (413, "too-long"), (429, "rate-limit"), (500, "model-error")],
-)
-def test_status_of_an_endpoint_has_a_kind(status: int, kind: str) -> None:
-    assert classify_status(status) == kind
-
-
 def test_lines_that_are_no_objects_are_left_out() -> None:
     output = b'\xef\xbb\xbf{"a": 1}\r\nwarning: old node\n[1]\n{"b": "\xff"}\n\n{"c": 3'
 
     assert parse_lines(output) == [{"a": 1}, {"b": "\ufffd"}]
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        b'{"a": 1}',
-        b'\xef\xbb\xbf{"a": 1}\n',
-        b'{\n  "a": 1\n}\n',
-        b'warning: x\n{"a": 1}\n',
-        b'Error: at {place}\n    at f (x.js:1)\n{\n  "a": 1\n}\n',
-        b'{"b": 2}\n{"a": 1}\n',
-        b'{"a": 1}\nbye\n',
-        b'{"a": 1}\n{not json\n',
-    ],
-)
-def test_last_document_is_found(output: bytes) -> None:
-    assert parse_last(output) == {"a": 1}
 
 
 def test_document_that_was_cut_takes_no_time() -> None:
@@ -230,134 +186,6 @@ def test_unreported_numbers_are_left_out() -> None:
 
 SCHEMA_EXTRACT = test_loop.SCHEMA | {"additionalProperties": False}
 
-OK = {"ok": True}
-
-
-@pytest.mark.parametrize(
-    ("text", "content"),
-    [
-        ("---\nok: true\n---\nThe text.\n", "The text.\n"),
-        ("\n\n---\nok: true\n---\nThe text.\n", "The text.\n"),
-        ("\ufeff---\r\nok: true\r\n---\r\nThe text.\r\n", "The text.\r\n"),
-        ("---\nok: true\n---", ""),
-        ("```\n---\nok: true\n---\nThe text.\n```\n", "The text.\n"),
-        ("```markdown\n---\nok: true\n---\nThe text.\n```", "The text.\n"),
-        ("```yaml\n---\nok: true\n---\n```\nThe text.\n", "The text.\n"),
-        ("~~~~yaml\n---\nok: true\n---\n~~~~\nThe text.\n", "The text.\n"),
-    ],
-)
-def test_front_matter_is_taken_off_the_text(text: str, content: str) -> None:
-    assert extract_meta(text, SCHEMA_EXTRACT) == Extracted(OK, content, "front-matter")
-
-
-def test_fields_elsewhere_count_if_they_fit() -> None:
-    for text, rung in [
-        ("Sure, here it is:\n\n---\nok: true\n---\nThe text.\n", "front-matter"),
-        ("Here:\n```yaml\n---\nok: true\n---\n```\n", "front-matter"),
-        ("Intro\n\n---\n\nNot: fields\n\n---\n\nok: true\n\n---\n", "front-matter"),
-        ('Done.\n\n```json\n{"ok": true}\n```\n', "block"),
-        ('Done.\n\n```\n{"ok": true}\n```\nBye.', "block"),
-        ("Done.\n\n```yaml\nok: true\n```\n", "block"),
-        ('```json\n{"ok": false}\n```\nNo:\n```json\n{"ok": true}\n```\n', "block"),
-        ('```json\n{"ok": true}\n```\nExample:\n```json\n{"other": 1}\n```\n', "block"),
-        ('So the answer is {"ok": true}.', "json"),
-        ('if (a) { b(); } {"ok": false} { "ok": true } {"x": {"ok": false}}', "json"),
-        ('{"ok": true}', "json"),
-        ('{{{{ {"ok": true} }}}}', "json"),
-        ('```json\n{"ok": true}', "json"),
-    ]:
-        assert extract_meta(text, SCHEMA_EXTRACT) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
-
-
-TRUE, FALSE = "---\nok: true\n---\n", "---\nok: false\n---\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"They ask for\n{FALSE}but I say\n{TRUE}so.",
-        f"They ask for\n```\n{FALSE}```\nbut I say\n{TRUE}so.",
-        f"They ask for\n{FALSE}but I say\n```\n{TRUE}```\n",
-        f"{TRUE}They ask for\n{FALSE}but no.",
-        f"```\n{TRUE}They ask for\n{FALSE}but no.\n```",
-        f"{TRUE}So `<think>` is removed:\n</think>",
-        f"<think>\n{FALSE}</think>\n\n{TRUE}So.",
-        f"<think>\n{FALSE}</think><thinking>{FALSE}</thinking>\n{TRUE}So.",
-        f"I say no.\n{FALSE}No.\n</think>\n\n{TRUE}So.",
-        f"{TRUE}The template ends with\n</think>\nand goes on.",
-        f"{TRUE}It has\n</think>\nand no fields: {FALSE}",
-        f"Sure.\n```html\n<think>!\n```\n{TRUE}",
-        f"""Sure.\n{TRUE[:-4]}why: '{{"ok": false}}'\n---\n""",
-        """Sure.\n```yaml\nok: true\nwhy: '{"ok": false}'\n```\n""",
-        """```json\n{"ok": false}\n```\nNo:\n```yaml\nok: true\n```\n""",
-    ],
-)
-def test_neither_a_thought_nor_a_quoted_block_is_the_answer(text: str) -> None:
-    extracted = extract_meta(text, SCHEMA_EXTRACT)
-
-    assert extracted.meta["ok"] is True
-    assert "No." not in extracted.content
-    assert "<think>\n" not in extracted.content
-
-
-NOTHING = "there is neither front matter nor JSON"
-BOTH = "two blocks of fields disagree: ok"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (f"<think>\n{TRUE}</think>\n\nNo.", NOTHING),
-        (f"<think>\n{TRUE}", NOTHING),
-        (f"{FALSE}The new template ends the thought with\n</think>\n{TRUE}So.", BOTH),
-        (f"{FALSE}No.\n</think>\n\n{TRUE}So.", BOTH),
-        (f'I look.\n<think>\n```\n{TRUE}```\n{TRUE}{{"ok": true}}</think>\nNo.', NOTHING),
-        (f'They ask for\n{TRUE}but I say {{"ok": false}}.', BOTH),
-        ('```json\n{"ok": true}\n```\nis wrong: {"ok": false}', BOTH),
-        (f'Asked:\n{TRUE}I say {{"ok": false, "why": "x"}}.', BOTH),
-    ],
-)
-def test_no_answer_is_made_of_thoughts_or_of_contradictions(text: str, problem: str) -> None:
-    with pytest.raises(NoMeta, match=problem):
-        extract_meta(text, SCHEMA_EXTRACT)
-
-
-def test_blocks_that_agree_or_need_not_are_no_contradiction() -> None:
-    asked = 'Sure:\n---\na: 1\n---\nSee {"a": 2}.'
-    assert extract_meta(asked, True).meta == {"a": 1}  # noqa: FBT003 (true is a schema, no switch)
-    agreed = f'So:\n{TRUE}I say {{"ok": true, "why": "x"}}.'
-    assert extract_meta(agreed, SCHEMA_EXTRACT) == Extracted(OK, agreed, "front-matter")
-
-
-def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> None:
-    front = "---\nwhy: it does not say\n---\n"
-
-    assert extract_meta(front + "So.", SCHEMA_EXTRACT).meta == {"why": "it does not say"}
-    assert extract_meta(front + '```json\n{"ok": true}\n```\n', SCHEMA_EXTRACT).meta == OK
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("I approve.", NOTHING),
-        ("", NOTHING),
-        ("ok: true", NOTHING),
-        ("---\nok: true\n", "begins on line 1 has no closing ---"),
-        ("---\nok: [\n---\n", "the front matter is not YAML"),
-        ("---\njust words\n---\n", "the front matter has no fields"),
-        ('The verdict is {"ok": "yes"}.', "ok: 'yes' is not of type 'boolean'"),
-        ('```json\n{"okay": true}\n```', "'ok' is a required property"),
-        ('{"ok": true, "ok": false}', NOTHING),
-        ('[{"okay": true}', "'ok' is a required property"),
-    ],
-)
-def test_nothing_is_invented(text: str, problem: str) -> None:
-    with pytest.raises(NoMeta, match="holds no fields that fit the role's schema") as caught:
-        extract_meta(text, SCHEMA_EXTRACT)
-
-    assert problem in caught.value.problem
-    assert "\n" not in caught.value.message
-
 
 @pytest.mark.parametrize(
     "text",
@@ -376,3 +204,14 @@ def test_nothing_is_invented(text: str, problem: str) -> None:
 def test_hostile_answers_are_read_in_time(text: str) -> None:
     with pytest.raises(NoMeta):
         extract_meta(text, SCHEMA_EXTRACT)
+
+
+def test_fields_of_a_text_are_found_or_named(golden: Golden) -> None:
+    answers = {
+        "extract_meta": lambda text: extract_meta(text, SCHEMA_EXTRACT),
+        "extract_meta of any schema": extract_meta,
+        "read_answer": lambda value: read_answer(value, SCHEMA),
+        "classify_status": classify_status,
+        "parse_last": lambda output: parse_last(output.encode()),
+    }
+    golden("extracted.txt", tell_cases(MADE_UP / "extracted.json", answers))

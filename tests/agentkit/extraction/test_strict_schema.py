@@ -1,15 +1,21 @@
 """Strict schemas: laws over generated schemas, and the cases that matter by name."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from model.telling import tell_cases
 
 from uwf_git.agentkit.ladder import move_schema
 from uwf_git.agentkit.llm.messages import derive_strict, restore
 from uwf_git.model.builtin import follow_reference
 from uwf_git.model.schema_check import check_schema, check_value
+
+STRICT = Path(__file__).parent / "made_up" / "strict.json"
+
 
 NAMES = st.sampled_from(["a", "b", "status", "sub-task"])
 SIMPLE: dict[str, st.SearchStrategy[Any]] = {
@@ -174,43 +180,12 @@ def test_references_are_written_out_and_followed_back() -> None:
     assert restore({"note": {"by": None}, "last": {"by": None}}, role) == {"note": {}, "last": {}}
 
 
-def test_what_no_strict_schema_can_say_has_none() -> None:
-    for schema in [
-        True,
-        False,
-        {},
-        {"type": "object"},
-        {"type": "object", "additionalProperties": {"type": "string"}},
-        {"type": "object", "properties": {"a": {}}},
-        {"type": "object", "properties": {}, "required": ["a"]},
-        {"type": "array"},
-        {"enum": []},
-        {"const": {"a": 1}},
-        {"anyOf": []},
-        {"anyOf": [{"type": "string"}], "properties": {"a": {"type": "string"}}},
-        {"allOf": [{"type": "string"}]},
-        {"$ref": "#/nowhere"},
-        {"$ref": "#"},
-        {"$ref": "https://example.com/x"},
-        {"type": "object", "properties": {"again": {"$ref": "#"}}},
-        {"type": "object", "properties": 3},
-    ]:
-        assert derive_strict(schema) is None
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "string", "pattern": "^x"},
-        {"oneOf": [{"type": "string"}]},
-        {"type": "string", "enum": ["x"]},
-        {"$ref": "#/$defs/a", "minLength": 2, "$defs": {"a": {"type": "string"}}},
-    ],
-)
-def test_what_is_left_out_is_known(schema: Any) -> None:
-    strict = derive_strict(schema)
-    assert strict is not None
-    assert not strict.is_exact
+def test_schemas_and_references(golden: Callable[[str, str], None]) -> None:
+    answers = {
+        "derive_strict": derive_strict,
+        "follow_reference": lambda target: follow_reference(ROOT, target),
+    }
+    golden("strict_schemas.txt", tell_cases(STRICT, answers))
 
 
 JSON = st.recursive(
@@ -238,24 +213,6 @@ ROOT = {
     "$defs": {"a/b": {"type": "string"}, "list": [{"type": "null"}], "~": {"const": 1}},
     "properties": {"x": {"$ref": "#/$defs/a~1b"}},
 }
-
-
-@pytest.mark.parametrize(
-    ("target", "found"),
-    [
-        ("#", ROOT),
-        ("#/$defs/a~1b", {"type": "string"}),
-        ("#/$defs/~0", {"const": 1}),
-        ("#/$defs/%7E0", {"const": 1}),
-        ("#/$defs/list/0", {"type": "null"}),
-        ("#/$defs/list/1", None),
-        ("#/$defs/list/x", None),
-        ("#/nowhere", None),
-        ("other.json#/x", None),
-    ],
-)
-def test_a_reference_leads_where_it_says_or_nowhere(target: str, found: Any) -> None:
-    assert follow_reference(ROOT, target) == found
 
 
 @pytest.mark.parametrize("schema", [True, False])

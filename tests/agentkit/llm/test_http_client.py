@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from agentkit.endpoints import Odd, Served, odd, scripted
 from agentkit.llm.test_model import told
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import raising, refuses
+from model.telling import tell_cases
+from refusing import raising
 
 from uwf_git.agentkit.llm import http_client
 from uwf_git.agentkit.llm.endpoint import Endpoint, extract, find_extractor, read_endpoint
@@ -24,7 +25,6 @@ from uwf_git.agentkit.llm.http_client import (
     HttpClient,
     HttpReply,
     NoReply,
-    Proxy,
     find_proxy,
     find_quota_wait_s,
     find_wait_s,
@@ -33,7 +33,8 @@ from uwf_git.agentkit.llm.http_client import (
     split_url,
 )
 from uwf_git.engine.turn_context import build_extract_context
-from uwf_git.errors import BadUsage
+
+HTTP = Path(__file__).parent / "made_up" / "http.json"
 
 
 def send(url: str, *, within_s: float = 20, environ: dict[str, str] | None = None) -> HttpReply:
@@ -180,57 +181,6 @@ def test_a_proxy_that_is_not_there_is_named(host: str) -> None:
     assert failure.hint == "see http_proxy, all_proxy and no_proxy, also in capitals"
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["", "api.example.com/v1", "ftp://x", "http://", "http://x:port/", "http://[x", "file:///etc"],
-)
-def test_what_is_no_url_of_a_web_server_is_refused(url: str) -> None:
-    with refuses("bad-url"):
-        split_url(url)
-
-
-def test_a_url_with_a_password_is_refused_without_showing_it() -> None:
-    with refuses("bad-url") as caught:
-        split_url("https://me:geheim@api.example.com/v1")
-    assert "geheim" not in caught.value.message
-    assert "api.example.com" in caught.value.message
-
-
-FAR = "api.example.com"
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "::1"])
-def test_this_machine_needs_no_proxy(host: str) -> None:
-    assert find_proxy("http", host, 8080, {"http_proxy": "http://p:1"}) is None
-
-
-@pytest.mark.parametrize(
-    "no_proxy",
-    ["*", "example.com", ".example.com", "*.example.com", "x, api.example.com", "EXAMPLE.com:443"],
-)
-def test_no_proxy_excepts_a_host(no_proxy: str) -> None:
-    assert find_proxy("https", FAR, 443, {"https_proxy": "p:1", "no_proxy": no_proxy}) is None
-
-
-@pytest.mark.parametrize("no_proxy", ["", ",", "ample.com", "example.com:80", "other.org"])
-def test_no_proxy_excepts_no_other_host(no_proxy: str) -> None:
-    environ = {"https_proxy": "p:1", "no_proxy": no_proxy}
-    assert find_proxy("https", FAR, 443, environ) == Proxy("p", 1, None)
-
-
-def test_a_login_is_taken_out_of_the_url() -> None:
-    environ = {"http_proxy": "http://me:s%40crt@p:3128"}
-    assert find_proxy("http", FAR, 80, environ) == Proxy("p", 3128, "me:s@crt")
-
-
-@pytest.mark.parametrize("value", ["socks5://p:1", "http://", "http://p:port", "http://[p"])
-def test_another_kind_of_proxy_is_refused_without_its_password(value: str) -> None:
-    with refuses("bad-proxy") as caught:
-        find_proxy("http", FAR, 80, {"http_proxy": value.replace("//", "//me:geheim@")})
-    assert "http_proxy" in caught.value.message
-    assert "geheim" not in caught.value.message
-
-
 # Asking again, and when not to.
 
 
@@ -304,45 +254,6 @@ def test_a_refused_connection_is_tried_again_and_then_reported() -> None:
 NOW_S = 1_760_000_000.0
 
 
-@pytest.mark.parametrize(
-    ("headers", "wait_s"),
-    [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
-        ({"retry-after": "Thu, 09 Oct 2025 08:54:20 GMT"}, 60),
-        ({"retry-after": "Thu, 09 Oct 2025 08:00:00 GMT"}, 0),
-        ({}, None),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-    ],
-)
-def test_retry_after_is_read_as_seconds_or_a_date(
-    headers: dict[str, str], wait_s: float | None
-) -> None:
-    assert find_wait_s(headers, now_s=NOW_S) == wait_s
-
-
-def test_a_quota_that_is_used_up_says_when_it_is_full_again() -> None:
-    for headers, wait_s in [
-        ({"x-ratelimit-reset-requests": "6m0.5s"}, 360.5),
-        ({"x-ratelimit-reset-tokens": "12ms", "x-ratelimit-remaining-tokens": "0"}, 0.012),
-        ({"x-ratelimit-reset-tokens": "9s", "x-ratelimit-remaining-tokens": "5"}, None),
-        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "2s"}, 2),
-        ({"anthropic-ratelimit-tokens-reset": "2025-10-09T08:54:20Z"}, 60),
-        ({"anthropic-ratelimit-tokens-reset": "tomorrow"}, None),
-        ({"x-ratelimit-reset": "1760000060"}, 60),
-        ({"x-ratelimit-reset": "1760000060000"}, 60),
-        ({"x-ratelimit-reset": "30"}, 30),
-        ({"x-ratelimit-reset": "1760000000"}, 0),
-        ({"x-ratelimit-reset-requests": "in 6m"}, None),
-        ({}, None),
-    ]:
-        assert find_quota_wait_s(headers, now_s=NOW_S) == pytest.approx(wait_s)
-
-
 NAMES = [
     "retry-after",
     "retry-after-ms",
@@ -368,11 +279,6 @@ def read(settings: dict[str, str], **environ: str) -> Endpoint:
     return read_endpoint(settings, environ, section="uwf.llm")
 
 
-def test_anthropic_has_its_own_variable_and_a_limit() -> None:
-    found = read(MODEL | {"api": "Anthropic"}, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o")
-    assert (found.url, found.key, found.max_tokens) == ("https://api.anthropic.com/v1", "a", 16_384)
-
-
 def test_the_key_is_not_shown() -> None:
     assert "sk-geheim" not in repr(read(MODEL, OPENAI_API_KEY="sk-geheim"))
 
@@ -390,27 +296,19 @@ def test_without_a_model_the_hint_says_how_to_name_one() -> None:
     assert failure.hint == "name one: git config --global uwf.llm.model MODEL"
 
 
-def test_numbers_are_read() -> None:
-    found = read(MODEL | {"maxtokens": "4096", "temperature": "0.25"})
-    assert (found.max_tokens, found.temperature) == (4096, 0.25)
+def test_headers_urls_and_settings(golden: Callable[[str, str], None]) -> None:
+    def tell_endpoint(settings: dict[str, str], environ: dict[str, str]) -> list[object]:
+        found = read(settings, **environ)
+        return [found.url, found.key, found.max_tokens, found.temperature]
 
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"api": "gemini"},
-        {"maxtokens": "0"},
-        {"maxtokens": "many"},
-        {"maxtokens": "9" * 40},
-        {"maxtokens": "\u0663"},
-        {"temperature": "hot"},
-        {"temperature": "nan"},
-        {"temperature": "3"},
-    ],
-)
-def test_a_wrong_setting_is_named(wrong: dict[str, str]) -> None:
-    with pytest.raises(BadUsage, match=r"uwf\.llm\."):
-        read(MODEL | wrong)
+    answers = {
+        "find_wait_s": lambda headers: find_wait_s(headers, now_s=NOW_S),
+        "find_quota_wait_s": lambda headers: find_quota_wait_s(headers, now_s=NOW_S),
+        "split_url": split_url,
+        "find_proxy": find_proxy,
+        "read_endpoint": tell_endpoint,
+    }
+    golden("llm/http.txt", tell_cases(HTTP, answers))
 
 
 # The settings of the extractor: whether a model is configured, and which agents may use it.
