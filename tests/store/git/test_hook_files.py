@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 from programs import write_program
 from refusing import refuses
 
@@ -26,6 +28,9 @@ from uwf_git.store.git.hook_files import (
     ours_among,
     parse_updates,
 )
+
+CASES = Path(__file__).parent / "made_up" / "hooks.json"
+
 
 HOOKS = Path(__file__).parents[3] / "hooks"
 NO_CONFIG = GitConfig({})
@@ -154,23 +159,12 @@ def test_store_whose_hooks_git_does_not_run_is_told(tmp_path: Path) -> None:
 A, B = Oid("a" * 40), Oid("b" * 40)
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("\n", "it has the line ''"),
-        ("nonsense\n", "it has the line 'nonsense'"),
-        (f"{A} {B} refs/a", "its last line has no newline"),
-        (f"{A} {B}\n", "it has the line"),
-        (f"{A} {B} HEAD\n", "it has the line"),
-        (f"{A.upper()} {B} refs/a\n", "it has the line"),
-        (f"{A} {B} refs/a\0b\n", "it has the line"),
-        (f"{A} {B} refs/a\n{A} {B} refs/a\n", "it has one ref twice"),
-        (f"{'a' * 64} {'b' * 64} refs/a\n", "it has SHA-256 object ids"),
-    ],
-)
-def test_anything_else_is_refused(content: str, problem: str) -> None:
-    with refuses("bad-hook-input", match=problem):
-        parse_updates(content.encode())
+def test_updates_and_refs_of_ours(golden: Callable[[str, str], None]) -> None:
+    answers = {
+        "parse_updates": lambda content: parse_updates(content.encode()),
+        "is_ours": lambda name: (is_ours(name), len(ours_among([RefUpdate(name, None, A)]))),
+    }
+    golden("store/hooks.txt", tell_cases(CASES, answers))
 
 
 def test_too_much_is_refused() -> None:
@@ -182,23 +176,3 @@ def test_too_much_is_refused() -> None:
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with suppress(BadUsage):
         assert all(update.name.startswith("refs/") for update in parse_updates(content))
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("refs/threads/x", "refs/archive/x/y", "refs/workflows/x", "refs/cas/nodes"),
-        *("refs/cas/other", "refs/uwf/kept/x", "refs/threads", "refs/uwf"),
-        *("refs/Threads/x", "REFS/ARCHIVE/x", "refs/thread\u017f/x"),
-    ],
-)
-def test_refs_in_our_folders_are_ours(name: str) -> None:
-    assert is_ours(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["refs/heads/main", "refs/tags/threads/x", "refs/threadsx", "refs/heads/refs/threads/x"]
-)
-def test_other_refs_are_not_ours(name: str) -> None:
-    assert not is_ours(name)
-    assert ours_among([RefUpdate(name, None, A)]) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model.telling import tell_cases
 from refusing import raising
 
 from uwf_git.store.durable import find_user_file
@@ -34,6 +35,9 @@ from uwf_git.store.git.program import (
     run_program,
     set_user_config,
 )
+
+IDENTITIES = Path(__file__).parent / "made_up" / "identities.json"
+
 
 ENVIRON = {"PATH": os.defpath}
 
@@ -97,21 +101,9 @@ def test_missing_git_is_reported(tmp_path: Path) -> None:
 ACCEPTED = re.compile(rb"[^<>\n\0]*[^<>\n\0 ] <[^<>\n\0 ]+>")
 
 
-@pytest.mark.parametrize(
-    ("name", "email", "identity"),
-    [
-        ("C O Mitter", "c@example.com", "C O Mitter <c@example.com>"),
-        ("Jürgen 山田", "j@example.com", "Jürgen 山田 <j@example.com>"),
-        ("", "", "unknown <unknown>"),
-        ("dev> <x", "a b<c>d", "dev x <abcd>"),
-        ("O'Brien", "o'brien/jürgen@x.y", "O'Brien <o'brien/jürgen@x.y>"),
-        ("marks", "a\u202eb\u2066@x", "marks <ab@x>"),
-        (' "quoted", ', ".a.", "quoted <a>"),
-        ("lone \ud800 one", "\ud800@x", "lone one <@x>"),
-    ],
-)
-def test_names_are_cleaned(name: str, email: str, identity: str) -> None:
-    assert clean_identity(name, email) == identity.encode()
+def test_names_are_cleaned(golden: Callable[[str, str], None]) -> None:
+    answers = {"clean_identity": lambda *case: clean_identity(*case).decode()}
+    golden("store/identities.txt", tell_cases(IDENTITIES, answers))
 
 
 @given(st.text(), st.text())
