@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from model.telling import tell_cases
 from refusing import refuses
 
 from uwf_git.plan.project_files import (
@@ -30,6 +31,8 @@ from uwf_git.plan.settings import (
 from uwf_git.store.git.config import GitConfig, set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
+
+PATHS = Path(__file__).parent / "made_up" / "paths.json"
 
 
 def plans(project: Path, **contents: str | bytes) -> Path:
@@ -63,29 +66,6 @@ def test_plans_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     ]
     assert found[1].file == "docs/plans/001-实现 全部.md"
     assert problems(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "00-a.md",
-        "000_a.md",
-        "000-.md",
-        "000-a.MD",
-        "000-a.md~",
-        "\u0660\u0660\u0660-a.md",
-        "\uff10\uff10\uff10-a.md",
-        "a-000.md",
-    ],
-)
-def test_other_names_are_no_plans(tmp_path: Path, name: str) -> None:
-    put(plans(tmp_path), name)
-
-    found = find_plans(str(tmp_path))
-
-    assert found.plans == ()
-    assert found.others == (name,)
-    assert problems(tmp_path) == [f"docs/plans has no plan file, named NNN-name.md; it has {name}"]
 
 
 def test_name_is_composed_and_file_is_as_on_the_disk(tmp_path: Path) -> None:
@@ -164,33 +144,25 @@ def test_folder_outside_is_refused(tmp_path: Path) -> None:
             find_plans(str(project), named)
 
 
-@pytest.mark.parametrize(
-    ("path", "inside"),
-    [
-        ("a.py", "a.py"),
-        ("./src//a.py", "src/a.py"),
-        ("src/", "src"),
-        (".", "."),
-        ("src/../a", "a"),
-        ("..a", "..a"),
-        ("", None),
-        (" ", None),
-        ("..", None),
-        ("src/../../a", None),
-        ("/etc/passwd", None),
-        ("a\0b", None),
-        ("out/a", None),
-        ("out", "out"),
-        ("in/a", "in/a"),
-    ],
-)
-def test_path_is_below_the_work_directory(tmp_path: Path, path: str, inside: str | None) -> None:
+def test_paths_and_names_of_plans(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     project = tmp_path / "project"
     (project / "src").mkdir(parents=True)
     (project / "out").symlink_to(tmp_path)
     (project / "in").symlink_to("src")
 
-    assert resolve_inside(str(project), path) == inside
+    def tell_plans(name: str) -> object:
+        folder = plans(tmp_path)
+        put(folder, name)
+        found = find_plans(str(tmp_path))
+        told = [*found.plans, *found.others, *problems(tmp_path)]
+        (folder / name).unlink()
+        return told
+
+    answers = {
+        "resolve_inside": lambda path: resolve_inside(str(project), path),
+        "find_plans": tell_plans,
+    }
+    golden("plan/paths.txt", tell_cases(PATHS, answers))
 
 
 def test_absolute_path_below_a_linked_work_directory(tmp_path: Path) -> None:
