@@ -1,17 +1,14 @@
 """Reports: what they show, that they show it safely, and that they are the same twice."""
 
 import re
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from commands.world import World
 from web.allowed import Parsed, harmless
-from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_many, tell_work
+from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_many
 
 from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import open_store
 from uwf_git.web.entries import REPORT_SHEET
 from uwf_git.web.report import render_report
 
@@ -41,18 +38,6 @@ def test_a_hostile_thread_does_nothing(world: World) -> None:
     assert KEY not in made
     assert SECRET not in made
     assert BIDI not in made
-
-
-def test_the_same_store_gives_the_same_bytes(world: World, tmp_path: Path) -> None:
-    thread = tell_work(world)
-    made = report(world, thread)
-    world.reopen()
-    assert report(world, thread) == made
-
-    copy = tmp_path / "elsewhere" / "copy.git"
-    shutil.copytree(world.store.path, copy)
-    world.store = open_store(str(copy))
-    assert report(world, thread) == made
 
 
 def test_a_long_thread_makes_a_report_that_can_be_sent(world: World) -> None:

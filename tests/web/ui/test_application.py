@@ -1,4 +1,4 @@
-"""The guarded application without a server: the same table as test_security.py, in this process."""
+"""The guarded application without a server; test_security.py asks the real one."""
 
 import asyncio
 import json
@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from commands.world import World
 from starlette.types import ASGIApp, Message
-from web.ui.attacks import ATTACKS, DATA
+from web.ui.attacks import DATA
 
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.commands.inspect.overview import Overview
-from uwf_git.web.ui.answers import HEADERS, MOST_BODY_BYTES
 from uwf_git.web.ui.application import Application
 from uwf_git.web.ui.site import Changes, Site
 
@@ -57,29 +56,6 @@ async def _call(app: ASGIApp, scope: dict[str, Any], receive: Any, send: Any) ->
 
 def test_the_table_of_attacks_has_all_that_answers(application: Application) -> None:
     assert application.list_endpoints().keys() == set(DATA)
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_every_route_refuses(application: Application, attack: str) -> None:
-    app = application.build("right")
-    headers, status = ATTACKS[attack]
-    changed = _OWN | {name.lower(): value for name, value in headers.items()}
-    for method, path in DATA:
-        answer, sent, document = ask(app, method, path, changed)
-
-        assert answer == status, path
-        assert set(HEADERS) <= set(sent.items())
-        assert set(document["error"]) == {"code", "message", "hint"}
-
-
-def test_every_post_refuses_types_and_sizes(application: Application) -> None:
-    app = application.build("right")
-    for method, path in DATA:
-        if method == "POST":
-            plain = ask(app, method, path, _OWN | {"content-type": "text/plain"})
-            told = ask(app, method, path, _OWN | {"content-length": str(MOST_BODY_BYTES + 1)})
-            read = ask(app, method, path, _OWN, b" " * (MOST_BODY_BYTES + 1))
-            assert (plain[0], told[0], read[0]) == (415, 413, 413)
 
 
 def test_a_bug_is_told_without_its_trace(
