@@ -76,15 +76,28 @@ def test_failed_task_is_retried_with_the_hint(failed: TaskHandle) -> None:
         failed.retry()
 
 
-def test_paused_task_goes_on_when_it_is_resumed(task: TaskHandle) -> None:
+def test_task_at_rest_is_patched_paused_resumed_and_cancelled(task: TaskHandle) -> None:
+    assert task.wait().status == "ready"
+    task.update_state({"a": 1, "b": {"c": 2}}, "to begin with")
+    task.update_state({"a": None, "b": {"d": 3}})
+    assert task.state == {"b": {"c": 2, "d": 3}}
+    with pytest.raises(BadUsage, match="the patch is empty"):
+        task.update_state({})
     task.pause("to be read")
     assert (task.status, task.query().document["reason"]) == ("paused", "to be read")
     assert (task.run().stopped, task.run().steps) == ("paused", 0)
     with pytest.raises(Refused, match="is paused already"):
         task.pause()
     task.resume("it was read")
+    task.step()
+    task.cancel("nobody wants it")
 
-    assert task.run().stopped == "end"
+    status = task.wait(0)
+    assert (status.status, status.depth) == ("killed", 1)
+    assert status.end_time is not None
+    assert status.document["reason"] == "nobody wants it"
+    with pytest.raises(Refused, match="was archived as killed"):
+        task.cancel()
 
 
 def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> None:
@@ -137,18 +150,6 @@ def test_interrupt_without_a_reason_is_recorded_as_a_plain_pause(
     assert event.document["reason"] is None
 
 
-def test_cancelled_task_has_ended_and_keeps_its_history(task: TaskHandle) -> None:
-    task.step()
-    task.cancel("nobody wants it")
-
-    status = task.query()
-    assert (status.status, status.depth) == ("killed", 1)
-    assert status.end_time is not None
-    assert status.document["reason"] == "nobody wants it"
-    with pytest.raises(Refused, match="was archived as killed"):
-        task.cancel()
-
-
 def test_person_answers_in_the_place_of_an_agent(runtime: TaskRuntime) -> None:
     task = runtime.start(DEMO, "Do it.", agents={"writer": "human"})
     task.run()
@@ -164,15 +165,6 @@ def test_person_answers_in_the_place_of_an_agent(runtime: TaskRuntime) -> None:
     assert status.state == {"by": "hand"}
     with pytest.raises(Refused, match="waits for no person"):
         task.answer({"ok": True})
-
-
-def test_state_is_changed_by_a_merge_patch(task: TaskHandle) -> None:
-    task.update_state({"a": 1, "b": {"c": 2}}, "to begin with")
-    task.update_state({"a": None, "b": {"d": 3}})
-
-    assert task.state == {"b": {"c": 2, "d": 3}}
-    with pytest.raises(BadUsage, match="the patch is empty"):
-        task.update_state({})
 
 
 def test_rules_are_amended_for_the_rest_of_the_task(
@@ -204,12 +196,6 @@ def test_fork_goes_on_from_a_step_and_leaves_the_task_as_it_is(task: TaskHandle)
     assert task.query().depth == 3
     with pytest.raises(Refused):
         task.fork(at="9")
-
-
-def test_wait_for_a_task_at_rest_returns_at_once(task: TaskHandle) -> None:
-    assert task.wait().status == "ready"
-    task.run()
-    assert task.wait(0).status == "completed"
 
 
 def test_errors_are_of_the_package_and_say_what_to_do(task: TaskHandle) -> None:

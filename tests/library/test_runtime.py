@@ -143,6 +143,7 @@ def test_damaged_task_is_in_the_list_and_a_query_says_why(
     ref = Path(runtime.path) / "refs" / "threads" / task.task_id
     ref.write_text(open_store(runtime.path).refs.find("refs/workflows/demo") + "\n")  # type: ignore[operator]  # it is there
 
+    assert {event.task_id for event in runtime.events()} == {other.task_id}
     assert runtime.list() == (other, task)
     assert runtime.list(TaskFilter(statuses=["damaged"])) == (task,)
     with pytest.raises(StoreDamaged):

@@ -190,11 +190,3 @@ def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> Non
         list(task.events(since="0" * 40))
     with pytest.raises(BadUsage):
         list(runtime.events(since="yesterday"))
-
-
-def test_damaged_task_is_left_out_of_the_events(runtime: TaskRuntime, task: TaskHandle) -> None:
-    other = runtime.start(DEMO, "Do it.")
-    refs = Path(runtime.path, "refs")
-    (refs / "threads" / task.task_id).write_text((refs / "workflows/demo").read_text())
-
-    assert {event.task_id for event in runtime.events()} == {other.task_id}
