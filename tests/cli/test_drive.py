@@ -19,13 +19,6 @@ def test_a_url_with_a_password_is_sent_to_no_machine(uwf: Uwf) -> None:
     assert "token" not in uwf("drive").refused(1, "would be sent to every machine").err
 
 
-@pytest.mark.parametrize(
-    "option", ["--until=writer", "--jobs=2", "--background", "--stream", "--claim", "--timestamps"]
-)
-def test_a_run_elsewhere_takes_no_option_of_a_run_here(uwf: Uwf, option: str) -> None:
-    uwf("run", "demo", "-p", "x", "--on", "local:1", option).refused(2, "--on goes without")
-
-
 def test_a_run_without_shared_memory_does_not_begin(
     uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,10 +38,6 @@ def test_a_run_without_shared_memory_does_not_begin(
 # `uwf work`: what it refuses; what it does is in tests/commands/fleet.
 
 WHOLE = "01J7K9M2XNPQR5VWBCDF8G3H4T"
-
-
-def test_a_thread_is_named_whole(uwf: Uwf) -> None:
-    uwf("work", WHOLE[:10], "--hub", str(uwf.place)).refused(2, "not a thread id")
 
 
 def test_the_hint_of_an_untrusted_command_is_for_this_machine(uwf: Uwf, tmp_path: Path) -> None:

@@ -116,7 +116,3 @@ def test_warning_of_a_listener_is_reported(uwf: Uwf, hook: Callable[..., Ran], g
 
     assert (done.status, done.out) == (0, "")
     assert done.err.startswith("warning: uwf.onReceive: /bin/sh ended with status 3")
-
-
-def test_hook_of_another_name_is_refused(hook: Callable[..., Ran]) -> None:
-    hook("update").refused(2, "pre-receive")

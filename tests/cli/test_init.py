@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from cli.program import Uwf
 
 
@@ -39,19 +38,6 @@ def test_shared_one_has_hooks_that_find_this_uwf(uwf: Uwf) -> None:
         assert os.access(path, os.X_OK)
         assert f"python={sys.executable}\n" in Path(path).read_text()
     assert "pre-receive" in uwf("init", "--shared", "hub.git", "--format", "text", repo=None).out
-
-
-@pytest.mark.parametrize(
-    ("path", "status"), [("", 2), ("demo.yaml", 1), ("demo.yaml/x", 1), ("/proc/no/such", 1)]
-)
-def test_place_that_cannot_be_a_store_is_reported(path: str, status: int, uwf: Uwf) -> None:
-    uwf.file("mine")
-
-    ran = uwf("init", path, repo=None)
-
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith("error: ")
-    assert (uwf.place / "demo.yaml").read_text() == "mine"
 
 
 def test_repository_of_another_kind_is_refused(uwf: Uwf, git: Callable[..., str]) -> None:

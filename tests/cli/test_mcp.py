@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from cli.program import Ran, Uwf
+from cli.program import Ran
 
 
 def test_server_answers_at_once_and_ends_with_its_input() -> None:
@@ -23,11 +23,6 @@ def test_server_answers_at_once_and_ends_with_its_input() -> None:
         server.stdin.close()
 
     assert server.returncode == 0
-
-
-def test_chat_has_no_thread_and_no_role(uwf: Uwf) -> None:
-    for option in ("--thread", "--role"):
-        uwf("mcp", "--workflows", option, "x").says(2, "--workflows serves a chat")
 
 
 def test_client_that_left_is_no_failure(ran: Callable[..., Ran]) -> None:

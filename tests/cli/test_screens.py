@@ -4,13 +4,13 @@ Of real terminals (widths, colours, progress) is test_terminals.py.
 """
 
 import os
-import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
 from cli.program import Uwf
+from cli.scenes import steady
 from commands.world import DEMO
 
 from uwf_git.cli.output.screen import display_width
@@ -137,22 +137,6 @@ def screen(person: Uwf, line: str, columns: int) -> str:
     )
     shown = f"$ uwf {line}\n{ran.out}{ran.err}"
     return shown if not ran.status else f"{shown}? {ran.status}\n"
-
-
-def steady(text: str, person: Uwf) -> str:
-    """Return *text* without what differs from run to run: places, ids, hashes, times that passed.
-
-    The clock of a test goes on with each look at it, and a drive looks until its agent has ended.
-    """
-    text = text.replace(str(person.session.repo), "STORE").replace(str(person.place), "PLACE")
-    for number, each in enumerate(sorted(set(re.findall(r"\b01K74[0-9A-Z]{5}", text))), 1):
-        text = text.replace(each, f"01K74{number:05}")
-    text = re.sub(r"(?m)^\d{4}-\d\d-\d\d\n", "", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?", "yyyy-mm-dd hh:mm:ss", text)
-    text = re.sub(r"\d\d:\d\d:\d\d", "hh:mm:ss", text)
-    text = re.sub(r"\b[0-9a-f]{40}\b", "0" * 40, text)
-    text = re.sub(r"\b[0-9A-HJKMNP-TV-Z]{13}\b", "HASH000000000", text)
-    return re.sub(r"(?<![\d.])(?: ?\d+ (?:s|min|h)| *\d+\.\d s)\b", " T s", text)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -39,10 +39,3 @@ def test_standard_output_may_be_closed(uwf: Uwf, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdout", None)
 
     assert uwf("ui", "--no-open").status == 0
-
-
-@pytest.mark.parametrize(
-    ("port", "told"), [("65536", "0<=x<=65535"), ("80x", "not a whole number")]
-)
-def test_port_that_is_none_is_wrong_usage(uwf: Uwf, port: str, told: str) -> None:
-    uwf("ui", "--port", port).refused(2, told)

@@ -53,13 +53,6 @@ def test_words_are_utf_8_in_every_locale(ran: Callable[..., Ran]) -> None:
     assert "no command grüß" in done.stderr.decode().replace("'", "")
 
 
-def test_program_alone_is_refused(ran: Callable[..., Ran]) -> None:
-    done = ran("uwf_git")
-
-    assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("error: uwf needs a command\nhint: one of init, workflow, thread")
-
-
 def test_main_takes_the_words_of_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

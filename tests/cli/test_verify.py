@@ -46,17 +46,6 @@ def test_text_is_a_line_a_problem_and_one_what_to_do(
     assert "problems were found (more are not listed)" in uwf("verify").err
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["nope", "", "refs/heads/main", "refs/threads/x", "refs/workflows/nope", "refs/uwf/kept/x/y"],
-)
-def test_name_of_nothing_is_refused(name: str, uwf: Uwf, thread: str) -> None:
-    ran = uwf("verify", name)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith(f"error: there is no thread, workflow or ref {name}")
-
-
 def test_divergence_alone_is_a_note(store: Store, uwf: Uwf, thread: str) -> None:
     ref = f"refs/threads/{thread}"
     uwf.json("remote", "add", "origin", "/nowhere")

@@ -50,10 +50,6 @@ def test_dumb_terminal_has_plain_lines(is_tty: bool, uwf: Uwf) -> None:  # noqa:
     assert ran.out == f"✓ completed  {shown}  demo  2  checker: a b.\n"
 
 
-def test_what_names_no_thread_is_refused(uwf: Uwf) -> None:
-    assert uwf("watch", "01J").status == 1
-
-
 def test_view_is_live_and_gives_the_terminal_back(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent(f"until [ -e go ]; do sleep 0.02; done; {ANSWER}"))
     with AtTerminal(uwf, "watch", columns=70, lines=6) as terminal:
@@ -182,13 +178,6 @@ def test_rest_after_an_event_can_be_asked_for_in_parts(uwf: Uwf) -> None:
     assert pages == everything
 
 
-def test_state_is_reported_if_asked_for(uwf: Uwf, thread: str) -> None:
-    uwf.json("thread", "patch", thread, '{"n": 1}')
-
-    assert told(uwf, thread, "--state")[-1]["payload"]["state"] == {"n": 1}
-    assert "state" not in told(uwf, thread)[-1]["payload"]
-
-
 def test_lines_are_for_people(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("printf '\\033[2Jgone\\n' >&2; exit 7"))
     assert uwf("thread", "step", thread).status == 3
@@ -200,39 +189,6 @@ def test_lines_are_for_people(uwf: Uwf) -> None:
     assert re.search(
         rf"UTC  {thread}  ✗    writer    exit status 7: \\x1b\[2Jgone  +\d\.\d s$", lines[1]
     )
-
-
-def test_yaml_is_a_document_an_event(uwf: Uwf) -> None:
-    uwf.json("thread", "step", uwf.begun())
-
-    assert uwf("events", "--format", "yaml").out.count("---\nid: ") == 4
-
-
-def test_damaged_thread_is_reported_after_the_rest(uwf: Uwf) -> None:
-    spoiled, whole = uwf.begun(), uwf.begun()
-    for thread in (spoiled, "01J0000000000000000000BAD0"):
-        Path(f"{uwf.session.repo}/refs/threads/{thread}").write_text("garbage\n")
-
-    ran = uwf("events")
-
-    assert ran.status == 5
-    assert [json.loads(line)["taskId"] for line in ran.out.splitlines()] == [whole]
-    assert ran.err.count("error: ref refs/threads/") == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (("--since", "x"), 2, "is not the id of an event"),
-        (("--since", "0" * 40), 1, "there is no event"),
-        (("01J0",), 1, "there is no thread 01J0"),
-        (("--limit", "0"), 2, "--limit"),
-    ],
-)
-def test_contradiction_is_reported(
-    uwf: Uwf, words: tuple[str, ...], status: int, said: str
-) -> None:
-    uwf("events", *words).refused(status, said)
 
 
 def test_follower_gets_events_at_once_and_ends_quietly_when_interrupted(

@@ -8,11 +8,6 @@ ANSWER = (
 )
 
 
-def test_failure_has_the_agent_s_status(uwf: Uwf) -> None:
-    ran = uwf("agent", "check", uwf.agent("echo no >&2; exit 1"))
-    ran.refused(3, "took no step: exit status 1: no")
-
-
 def test_user_without_a_store_can_check_as_well(uwf: Uwf) -> None:
     assert uwf.json("agent", "check", uwf.agent(ANSWER), repo=None)["meta"] == {"ok": True}
     assert not Path(os.environ["HOME"], ".uwf").exists()

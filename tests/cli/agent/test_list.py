@@ -20,14 +20,6 @@ def test_agents_of_this_machine_are_listed(uwf: Uwf) -> None:
     assert "uwf-codex" not in rows
 
 
-def test_agents_that_are_not_here_are_listed_with_how_to_get_them(uwf: Uwf) -> None:
-    nowhere = {**uwf.session.environ, "PATH": "/nowhere"}
-    rows = {row["agent"]: row for row in uwf.json("agent", "list", "--all", environ=nowhere)}
-
-    assert not rows["uwf-codex"]["installed"]
-    assert rows["uwf-codex"]["about"] == "OpenAI Codex: npm install -g @openai/codex"
-
-
 def test_agents_of_a_thread_are_trusted(uwf: Uwf) -> None:
     agent = uwf.agent()
     thread = uwf.begun(agent)
@@ -43,17 +35,3 @@ def test_long_command_is_shown_whole_on_a_narrow_terminal(uwf: Uwf) -> None:
     told = uwf("agent", "trusted", "--format", "text", stdout_is_tty=True).out
     assert "x" * 300 in told
     assert "  break'\n" in told
-
-
-def test_trust_is_taken_away(uwf: Uwf) -> None:
-    for place in (str(uwf.place), "/"):
-        uwf.json("agent", "trust", "a out", cwd=place)
-    uwf.json("agent", "trust", "b")
-    everywhere = {"settings": None, "files": None, "directory": None, "where": "store"}
-
-    assert [row["command"] for row in uwf.json("agent", "trusted")] == ["a out", "b"]
-    assert uwf.json("agent", "untrust", "a out") == {
-        "untrusted": [{"command": "a out", **everywhere}]
-    }
-    assert [row["command"] for row in uwf.json("agent", "trusted")] == ["b"]
-    assert uwf("agent", "untrust", "a out").status == 1

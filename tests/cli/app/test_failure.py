@@ -10,7 +10,6 @@ from typing import Any
 import click
 import pytest
 from cli.demo_verbs import Unprintable
-from cli.program import Uwf
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import raising
@@ -198,9 +197,6 @@ def test_any_words_are_one_line_each(message: str, hint: str) -> None:
     assert second.startswith("hint: ")
 
 
-THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
-
-
 def table(words: list[str]) -> LazyGroup | None:
     """Return the group that *words* lead to."""
     group: object = UWF
@@ -220,25 +216,6 @@ def test_every_spelling_names_commands_that_exist_and_is_none_itself(group: str)
         there = table(words[:-1])
         assert there is not None, command
         assert words[-1] in there.table, command
-
-
-def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
-    for typed, meant in [
-        ("add", "`uwf workflow put`"),
-        ("LIST", "`uwf thread list` or `uwf workflow list`"),
-        ("show", "`uwf thread show` or `uwf workflow show`"),
-        ("remove", "`uwf workflow remove` or `uwf thread rm`"),
-        ("threads", "`uwf thread list`"),
-        ("cancel", "`uwf thread kill`"),
-        ("status", "`uwf thread show` or `uwf ps`"),
-        ("stop", "`uwf thread pause --now` or `uwf thread kill`"),
-        ("ls", "`uwf thread list` or `uwf workflow list`"),
-        (f"thread {THREAD}", f"`uwf thread show {THREAD}`"),
-        ("thread 01j7k", "`uwf thread show 01j7k`"),
-        ("thread status", "`uwf thread show`"),
-        ("thread cancel", "`uwf thread kill`"),
-    ]:
-        uwf(*typed.split()).refused(2, f"did you mean {meant}?")
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,3 @@ def test_a_pipe_is_written_to(uwf: Uwf) -> None:
         assert os.read(reader, 10_000).decode() == OUTLINE
     finally:
         os.close(reader)
-
-
-@pytest.mark.parametrize("path", ["missing/demo.svg", "folder", "demo.yaml/demo.svg"])
-def test_what_cannot_be_written_is_an_error_and_changes_nothing(uwf: Uwf, path: str) -> None:
-    source = uwf.file()
-    (uwf.place / "folder").mkdir()
-    before = sorted(each.name for each in uwf.place.rglob("*"))
-
-    ran = uwf("workflow", "graph", source, "-o", path)
-    ran.refused(1, f"{uwf.place / path} cannot be written: ")
-    assert "hint: name a file in a folder that exists" in ran.err
-    assert sorted(each.name for each in uwf.place.rglob("*")) == before

@@ -1,6 +1,5 @@
 """`uwf plan` from end to end: every failure of the seed's loops, and a program called as `-p`."""
 
-import io
 import json
 import os
 import subprocess
@@ -8,7 +7,6 @@ import sys
 import unicodedata
 from pathlib import Path
 
-import pytest
 from cli.program import Uwf
 from workflows.plan_agent import write_plan_agent
 
@@ -119,15 +117,3 @@ def test_an_ai_that_takes_a_prompt_in_a_chinese_project_under_a_plain_locale(
     assert "更多" in prompts[4]
     (log,) = (project / "docs/memory").iterdir()
     assert "executor (uwf-cli): 好了; created: src/结果" in log.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("text", ["", "\n", "\ufeff \r\n"])
-def test_a_task_file_without_a_task_begins_nothing(
-    uwf: Uwf, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    (uwf.place / "task.md").write_text(text)
-
-    assert uwf("plan", "run", "-f", str(uwf.place / "task.md")).status == 2
-    assert uwf("plan", "run", "-").err.startswith("error: the task is empty\nhint: `uwf plan run")
-    assert [path.name for path in uwf.place.iterdir()] == ["task.md"]

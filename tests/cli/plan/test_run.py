@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from shutil import copy
 
 import pytest
@@ -161,17 +160,3 @@ def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:
     assert uwf("plan", "resume").status == 3
     assert uwf("plan", "resume", "--continue").status == 3
     assert "uwf thread answer" in uwf("plan", "resume").err
-
-
-@pytest.mark.parametrize(
-    "words", [(), ("x", "-f", "y"), (" ",), ("x", "--ai", "a", "--agent", "b")]
-)
-def test_wrong_usage_begins_nothing(uwf: Uwf, words: tuple[str, ...]) -> None:
-    assert uwf("plan", "run", *words).status == 2
-    assert list(Path(uwf.place).iterdir()) == []
-
-
-def test_a_task_that_is_missing_is_asked_for_as_this_command_takes_it(uwf: Uwf) -> None:
-    for words in ((), (" ",)):
-        ran = uwf("plan", "run", *words).says(2, "`uwf plan run TASK`")
-        assert "-p TEXT" not in ran.err

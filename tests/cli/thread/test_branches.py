@@ -35,17 +35,13 @@ def thread(uwf: Uwf) -> str:
     return split(uwf)
 
 
-def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:
+def test_a_terminal_has_short_ids_of_branches(uwf: Uwf) -> None:
     thread = split(uwf)
     environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "60"}
     screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
-    uwf("thread", "patch", thread, '{"a": 1}', "-m", "word " * 20)
-
     told = uwf("thread", "show", thread, **screen).out
     stepped = uwf("thread", "step", thread, **screen).out
 
-    assert "word\n          word " in told
-    assert "⇉ split" in stepped
     ids = [re.search(rf"{role} ([0-9A-Z]+) ready", told) for role in ("reviewer", "tester")]
     assert all(each is not None and len(each[1]) < 26 for each in ids)
     begun = [uwf.json("thread", "show", each[1])["thread"] for each in ids if each is not None]
@@ -115,56 +111,6 @@ def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
     assert "heldBy" not in uwf.json("thread", "show", thread)
 
 
-def test_a_branch_that_waits_is_no_failure_of_the_step(uwf: Uwf, thread: str) -> None:
-    uwf.json("thread", "step", thread, "--agent", "human")
-
-    ran = uwf("thread", "step", thread)
-
-    assert ran.status == 0
-    assert all("waits for" in each["error"] for each in json.loads(ran.out)["branches"])
-
-
-def test_a_conflict_is_exit_1_and_tells_what_to_type(uwf: Uwf) -> None:
-    thread = split(uwf, """echo "{\\"who\\": \\"$UWF_ROLE\\"}" """)
-    uwf.json("thread", "step", thread)
-
-    ran = uwf("thread", "step", thread)
-
-    assert ran.status == 1
-    found = re.search(r"`uwf thread patch (\S+) '([^']*)'`", ran.err)
-    assert found is not None
-    uwf.json("thread", "patch", found[1], found[2])
-    assert uwf.json("thread", "step", thread)["status"] == "ready"
-
-
-def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
-    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
-    ran = uwf("thread", "run", thread, "--jobs", "1")
-    assert ran.status == 3, ran.err
-    told = "failed (split: 1 failed, 1 completed)"
-    assert f"{told} after 1 step of this run; look at it with" in ran.err
-    assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
-    assert f"hint: `uwf thread retry {thread}` lets" in uwf("thread", "run", thread).err
-    assert told in uwf("thread", "list", "--format", "text").out
-    assert f"status    {told}" in uwf("thread", "show", thread, "--format", "text").out
-    assert uwf.json("thread", "show", thread)["branchStatus"] == "failed"
-
-    uwf.json("thread", "retry", thread)
-
-    assert uwf("thread", "run", thread).status == 3
-    assert uwf("thread", "retry", thread).status == 0
-
-
-def test_a_split_thread_tells_what_its_branches_have_spent(uwf: Uwf) -> None:
-    usage = '{"meta": {}, "usage": {"costUsd": 0.25}}'
-    thread = split(uwf, f"""test "$UWF_ROLE" != tester && echo '{usage}'""")
-
-    run = uwf("thread", "run", thread, "--jobs", "1", stdout_is_tty=True, output_format="text")
-
-    assert "0.25 USD" in run.out
-    assert "0.2500 USD" in uwf("thread", "show", thread, "--format", "text").out
-
-
 @pytest.mark.parametrize("words", [(), ("--jobs", "1")])
 def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) -> None:
     path = uwf.file(CHECKS, name="checks.yaml")
@@ -179,29 +125,3 @@ def test_a_run_tells_each_step_and_the_join(uwf: Uwf, words: tuple[str, ...]) ->
         "1 tester: step 1 tester: done (… s)",
     ]
     assert told[4] == "step 1 quality: 2 completed"
-
-
-def test_show_full_tells_the_steps_of_branches(uwf: Uwf, thread: str) -> None:
-    def steps(*words: str) -> list[str]:
-        ran = uwf("thread", "show", thread, *words, "--format", "text")
-        assert ran.status == 0, ran.err
-        told = [line for line in ran.out.splitlines() if re.search(r"\d\. ", line)]
-        return [line.rpartition(" ")[0] for line in told]
-
-    assert steps("--full") == steps() == []
-    uwf.json("thread", "step", thread)
-    now = steps("--full")
-    uwf.json("thread", "step", thread)
-
-    inside = ["branch 0 reviewer, 1. reviewer", "branch 1 tester, 1. tester"]
-    assert now == inside
-    assert steps("--full") == [*inside, "1. quality"]
-    assert steps() == ["1. quality"]
-
-
-def test_at_names_the_thread_and_not_its_branches(uwf: Uwf, thread: str) -> None:
-    uwf.json("thread", "step", thread)
-
-    assert uwf.json("thread", "show", "@")["thread"] == thread
-    assert uwf.json("thread", "list", "--children", "@") != []
-    assert uwf("thread", "show", "@2").err.startswith("error: there is no thread @2\n")

@@ -15,11 +15,6 @@ def test_a_report_is_written_to_a_file(uwf: Uwf) -> None:
     assert uwf("thread", "report", thread[:-1], "-o", "-").out == written
 
 
-def test_a_file_that_cannot_be_written_is_an_error(uwf: Uwf) -> None:
-    ran = uwf("thread", "report", uwf.begun(), "-o", "nowhere/report.html")
-    ran.refused(1, "nowhere/report.html cannot be written")
-
-
 def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf, thread: str) -> None:
     commit = uwf.json("thread", "show", thread)["commit"]
     uwf.json("thread", "step", thread)

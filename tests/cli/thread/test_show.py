@@ -15,15 +15,6 @@ from uwf_git.cli.thread.show import describe_limits, describe_status, describe_w
 from uwf_git.model.names import ThreadId
 
 
-def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent("echo no; exit 1"))
-    assert uwf("thread", "step", thread).status == 3
-
-    told = uwf("thread", "show", thread, "--format", "text").out
-
-    assert "error     1. try: exit status 1" in told
-
-
 def test_status_is_coloured_in_a_pipe_if_that_is_forced(uwf: Uwf) -> None:
     environ = {**uwf.session.environ, "FORCE_COLOR": "1"}
 
@@ -39,19 +30,6 @@ def test_text_has_the_first_fields_of_a_step(uwf: Uwf) -> None:
 
     assert "   f28: 28\n   … and 11 more; --format json shows all\n" in told
     assert "f29" not in told
-
-
-def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
-    thread = uwf.stepped(uwf.agent(), "checker=human", steps=2)
-
-    told = uwf("thread", "show", thread, "--format", "text").out
-
-    assert "status    waiting since " in told
-    assert " for a person, who plays checker\n" in told
-    assert (
-        "question for checker:\n\n   Checks.\n\n   Check.\n\n   writer said: What was said.\n\n"
-        f"   - `ok` (required): true or false\n\nnext: `uwf thread answer {thread}` asks "
-    ) in told
 
 
 def test_text_says_what_holds_a_thread(uwf: Uwf) -> None:
@@ -106,18 +84,6 @@ def test_text_has_where_the_work_of_branches_is() -> None:
         "work      1 map: b, refs/uwf/work/B of /p",
         "work      1 map: b, refs/uwf/inner/B/lib of /p/modules",
     ]
-
-
-def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
-    usage = '"usage": {"inputTokens": 146451, "outputTokens": 5872, "costUsd": 0.5861}'
-    findings = '"found": [{"file": "a.py", "line": 3}, {"file": "b.py"}], "none": []'
-    answer = f"""echo '{{"meta": {{"text": "x", "ok": true, {findings}}}, {usage}}}'"""
-    told = uwf("thread", "show", uwf.stepped(uwf.agent(answer)), "--format", "text").out
-
-    assert "\nvisits    writer 1\n" in told
-    assert " s at work · 146,451 tokens in, 5,872 out · 0.5861 USD\n" in told
-    assert f"\nagents    {uwf.agent()}\n" in told
-    assert "   found:\n     - file: a.py, line: 3\n     - file: b.py\n   none: none\n" in told
 
 
 def test_text_says_to_its_end_who_is_at_work(uwf: Uwf) -> None:

@@ -3,25 +3,6 @@
 from cli.program import Uwf
 
 
-def test_unknown_thread_is_refused(uwf: Uwf) -> None:
-    for thread, status in [
-        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1),
-        ("7", 1),
-        ("..", 2),
-        ("", 2),
-        ("a b", 2),
-        ("x\ny", 2),
-        ("\udcff", 2),
-        ("refs/threads/x", 2),
-    ]:
-        uwf.begun()
-
-        ran = uwf("thread", "step", "--", thread)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert ran.err.startswith("error: ")
-
-
 def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None:
     # As after a fetch: the thread is here, and its command is not trusted.
     ran_file = uwf.place / "ran"

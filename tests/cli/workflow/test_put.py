@@ -7,42 +7,7 @@ from commands.draft.test_judge import GOOD, spoiled
 
 from uwf_git.engine.picture.draw import FORMS
 
-WRONG = """\
-name: demo
-roles:
-  writer: {outputSchema: {type: strin}}
-moderator:
-  - {from: $START, to: nobody}
-  - {from: writer, to: $END, when: 'meta.ok = '}
-"""
-
-
 LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"
-
-
-def test_warnings_are_in_the_document_and_on_standard_error(uwf: Uwf) -> None:
-    path = uwf.file(LOOP, name="work.yaml")
-    message = "no maxIterations is set, so the loop ends after 100 passes"
-
-    for _time in range(2):
-        ran = uwf("workflow", "put", path)
-        document = json.loads(ran.out)
-        assert document["name"] == "work"
-        assert document["warnings"] == [{"path": "", "message": message, "line": 1, "file": path}]
-        assert ran.err == f"warning: {path}:1: {message}\n"
-    assert "warnings" not in uwf("workflow", "put", path, "--format", "text").out
-
-
-def test_a_workflow_that_is_not_known_is_a_problem(uwf: Uwf) -> None:
-    ran = uwf("workflow", "put", uwf.file("type: workflow\nuse: gone\n", name="outer.yaml"))
-    ran.refused(1, "there is no workflow gone")
-
-
-def test_files_of_the_project_that_use_each_other_are_a_problem(uwf: Uwf) -> None:
-    for name, other in (("one", "two"), ("two", "one")):
-        uwf.file(f"type: workflow\nuse: {other}\n", name=f".workflows/{name}.yaml")
-
-    uwf("workflow", "show", "one").refused(1, "workflow one cannot contain itself")
 
 
 def test_a_thread_of_a_graph_may_go_on_with_containers_before_its_first_step(uwf: Uwf) -> None:
@@ -53,13 +18,6 @@ def test_a_thread_of_a_graph_may_go_on_with_containers_before_its_first_step(uwf
     uwf.json("thread", "step", thread)
     uwf("thread", "amend", thread, "--workflow", "demo").says(1, "something else on the way")
     assert amended["workflowName"] == "work"
-
-
-def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file(LOOP, name="work.yaml"))
-    uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="work.yaml"))
-    newest = uwf.json("workflow", "history", "work")[0]
-    assert [row["path"] for row in newest["changes"]] == ["nodes.0"]
 
 
 BEGINNINGS = {"text": "demo\n", "svg": "<svg ", "mermaid": "flowchart TD\n"}
@@ -77,11 +35,6 @@ def test_a_name_a_hash_and_a_file_give_the_same_picture(uwf: Uwf, form: str) -> 
     assert before.status == 0
     assert before.out.startswith(BEGINNINGS[form])
     assert [each.out for each in drawn] == [before.out] * 2
-
-
-def test_all_problems_of_a_file_are_told(uwf: Uwf) -> None:
-    ran = uwf("workflow", "graph", uwf.file("name: demo\n"))
-    ran.refused(1, "a workflow needs at least one role")
 
 
 def test_a_terminal_gets_lines_that_fit(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,23 +67,6 @@ def test_draft_is_judged_in_the_form_of_an_agents_answer(uwf: Uwf) -> None:
     assert unfit["meta"]["valid"] is False
     assert unfit["meta"]["problems"][0].startswith("line 13, root.nodes[0].agentId: ")
     assert "> 13 | " in unfit["content"]
-
-
-def test_thread_without_a_draft_is_refused(uwf: Uwf) -> None:
-    uwf("workflow", "judge", uwf.begun()).refused(1, "runs demo, and drafts no workflow")
-
-
-def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> None:
-    path = uwf.file(WRONG)
-
-    ran = uwf("workflow", "validate", path)
-
-    assert ran.status == 1
-    assert ran.err == f"error: {path} has 3 problems\n"
-    problems = json.loads(ran.out)["problems"]
-    assert [(each["file"], each["line"]) for each in problems] == [(path, 3), (path, 5), (path, 6)]
-    lines = uwf("workflow", "validate", path, "--format", "text").out.splitlines()
-    assert [line.partition(": ")[0] for line in lines] == [f"{path}:{n}" for n in (3, 5, 6)]
 
 
 def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
