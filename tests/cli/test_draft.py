@@ -53,20 +53,6 @@ def test_draft_is_mended_once_shown_and_put(uwf: Uwf) -> None:
     assert shown["hash" if "hash" in shown else "workflow"] == told["workflow"]
 
 
-def test_nothing_is_put_without_a_yes_and_the_thread_puts_it_later(uwf: Uwf) -> None:
-    prepare(uwf, GOOD)
-
-    ran = draft(uwf)
-
-    told = json.loads(ran.out)
-    assert (ran.status, told["workflow"]) == (0, None)
-    assert f"next: `uwf workflow draft --thread {told['thread']} --yes` puts it" in ran.err
-    assert uwf.json("workflow", "list") == []
-    put = uwf.json("workflow", "draft", "--thread", told["thread"], "--yes")
-    assert put["workflow"] is not None
-    assert [row["name"] for row in uwf.json("workflow", "list")] == ["letter"]
-
-
 @pytest.mark.parametrize(("typed", "names"), [("y\n", ["letter"]), ("\n", [])])
 def test_person_at_a_terminal_is_asked(
     typed: str, names: list[str], uwf: Uwf, monkeypatch: pytest.MonkeyPatch
@@ -92,37 +78,6 @@ def test_draft_is_run_with_the_wish_and_a_person_keeps_the_own_role(uwf: Uwf) ->
     assert uwf.json("thread", "show", told["thread"])["prompt"] == "给艾达写信"
 
 
-def test_person_may_be_the_drafter(uwf: Uwf) -> None:
-    ran = uwf("workflow", "draft", "A letter", "--agent", "human")
-
-    thread = uwf.json("thread", "list")[0]["thread"]
-    assert ran.status == 1
-    assert f"`uwf thread answer {thread}" in ran.err
-    assert f"hint: `uwf workflow draft --thread {thread}` goes on" in ran.err
-    meta = '{"name": "letter", "why": "so", "questions": []}'
-    answered = uwf("thread", "answer", thread, "--meta", meta, "--content", GOOD)
-    assert answered.status == 0, answered.err
-    assert uwf.json("workflow", "draft", "--thread", thread)["name"] == "letter"
-
-
-def test_three_bad_tries_are_the_end(uwf: Uwf) -> None:
-    prepare(uwf, BAD)
-
-    ran = draft(uwf, "--yes")
-    ran.says(3, "error: the last draft has 1 problem: line 13, root.nodes[0].agentId: no role")
-    assert [each["line"] for each in json.loads(ran.out)["problems"]] == [13]
-    assert (uwf.place / "count").read_text() == "3\n"
-    assert uwf.json("workflow", "list") == []
-
-
-def test_questions_of_the_agent_are_told(uwf: Uwf) -> None:
-    prepare(uwf, "none", asks='["In which language?"]')
-
-    ran = draft(uwf, "--yes").says(1, "error: the agent has a question: In which language?")
-    assert json.loads(ran.out)["questions"] == ["In which language?"]
-    assert (uwf.place / "count").read_text() == "1\n"
-
-
 def test_nothing_that_a_hostile_draft_names_is_run(uwf: Uwf) -> None:
     own = uwf.agent("touch owned", name="scribe")
     hostile = drafted("an agent").replace("touch owned", own)
@@ -144,20 +99,3 @@ def test_nothing_that_a_hostile_draft_names_is_run(uwf: Uwf) -> None:
     trusted = json.dumps(uwf.json("agent", "trusted"))
     assert agent in trusted
     assert own not in trusted
-
-
-def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:
-    prepare(uwf, GOOD)
-    failing = uwf.agent("exit 7", name="failing")
-
-    uwf("workflow", "draft", "A letter", "--agent", failing).refused(3, "drafter failed (failing)")
-    thread = uwf.json("thread", "list")[0]["thread"]
-    uwf("thread", "retry", thread)
-    agent = str(uwf.place / "agent")
-    again = uwf("workflow", "draft", "--thread", thread, "--agent", agent, "--yes")
-    assert again.status == 0, again.err
-    assert json.loads(again.out)["name"] == "letter"
-
-
-def test_an_empty_wish_is_none(uwf: Uwf) -> None:
-    assert "`uwf workflow draft WISH` begins" in uwf("workflow", "draft", " ").err

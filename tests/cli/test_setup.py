@@ -2,29 +2,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from agentkit.person import Seat
 from cli.program import ANSWER, Uwf
-
-
-def test_agent_is_checked_and_becomes_the_default(uwf: Uwf) -> None:
-    agent = uwf.agent("""echo '{"meta": {"ok": true}, "content": "Here."}'""")
-    told = uwf.json("setup", "--agent", agent)
-
-    assert (told["setting"], told["value"]) == ("uwf.agent", agent)
-    assert told["where"] == f"{uwf.session.repo}/config"
-    assert told["check"]["meta"] == {"ok": True}
-    assert uwf.json("config", "get", "agent")["value"] == agent
-
-
-def test_name_stands_for_its_adapter(uwf: Uwf) -> None:
-    uwf("setup", "--agent", "claude", "--no-check").says(0, "next: uwf run WORKFLOW -p '…'")
-    assert uwf.json("config", "get", "agent")["value"] == "uwf-claude"
-
-
-def test_agent_that_fails_its_check_is_not_the_default(uwf: Uwf) -> None:
-    assert uwf("setup", "--agent", uwf.agent("exit 1")).status == 3
-    assert uwf("config", "get", "agent").status == 1
 
 
 def test_default_of_all_stores_is_the_user_s(uwf: Uwf, git: Callable[..., str]) -> None:
@@ -45,17 +24,6 @@ def test_no_question_without_a_terminal(uwf: Uwf) -> None:
     uwf.agent(name="gemini")
     path = {**uwf.session.environ, "PATH": f"{uwf.place}:/bin"}
     uwf("setup", environ=path).refused(2, "`uwf setup --agent uwf-gemini`")
-
-
-def test_machine_without_agents_gets_a_hint_how_to_get_one(uwf: Uwf) -> None:
-    ran = uwf("setup", environ={**uwf.session.environ, "PATH": "/nowhere"})
-    ran.refused(1, "`uwf agent list --all`")
-
-
-@pytest.mark.parametrize("agent", ["'open", "", "\udcff"])
-def test_invalid_command_is_refused(agent: str, uwf: Uwf) -> None:
-    assert uwf("setup", "--agent", agent, "--no-check").status == 1
-    assert uwf("config", "get", "agent").status == 1
 
 
 def test_person_at_a_terminal_is_asked(uwf: Uwf, seat: Seat) -> None:

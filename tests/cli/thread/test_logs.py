@@ -20,7 +20,6 @@ def test_lines_come_on_standard_output_and_whose_they_are_on_standard_error(uwf:
     assert (ran.status, ran.out, ran.err) == (0, "one\ntwo\nthree\n", "-- background driver\n")
     assert uwf("thread", "logs", thread, "-n", "2").out == "two\nthree\n"
     assert uwf("thread", "logs", thread, "--last", "0").out == ""
-    assert uwf("thread", "logs", thread, "--last", "-1").status == 2
 
 
 def test_no_terminal_obeys_what_is_logged(uwf: Uwf, thread: str) -> None:
@@ -44,54 +43,6 @@ def test_follow_ends_when_no_process_is_at_work_and_says_so(uwf: Uwf) -> None:
 
     assert (ran.status, ran.out) == (0, "half\n")
     assert ran.err.endswith("note: no process works on the thread; it is killed\n")
-
-
-def test_prompt_is_one_text(uwf: Uwf, thread: str) -> None:
-    ran = uwf("thread", "context", thread, "--prompt")
-
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "# You are writer")
-    assert ran.out == uwf("thread", "context", thread, "--prompt", "--format", "text").out
-
-
-def test_role_can_be_named(uwf: Uwf, thread: str) -> None:
-    assert uwf.json("thread", "context", thread, "--role", "checker")["role"]["name"] == "checker"
-    assert uwf("thread", "context", thread, "--role", "nobody").status == 1
-
-
-def test_context_has_the_agents_own_role(uwf: Uwf, thread: str) -> None:
-    within = {**uwf.session.environ, "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
-
-    def role(environ: dict[str, str], named: str = thread) -> str:
-        return str(uwf.json("thread", "context", named, environ=environ)["role"]["name"])
-
-    assert {role(within, each) for each in (thread, thread.lower(), "@")} == {"checker"}
-    assert role({**within, "UWF_THREAD_ID": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}) == "writer"
-
-
-def test_only_the_last_steps_are_printed(uwf: Uwf) -> None:
-    refused = """
-        case "$UWF_ROLE" in
-        checker) printf '{"meta": {"ok": false}}' ;;
-        *) printf '{"meta": {"text": "x"}}' ;;
-        esac
-    """
-    thread = uwf.begun(uwf.agent(refused, name="strict"))
-    uwf.json("thread", "run", thread, "--max-steps", "3")
-    whole = uwf.json("thread", "context", thread)
-    assert [step["role"] for step in whole["steps"]] == ["writer", "checker", "writer"]
-
-    for last in (0, 1, 2, 9):
-        context = uwf.json("thread", "context", thread, "--last", str(last))
-        assert context == whole | {"steps": whole["steps"][3 - min(last, 3) :]}
-    past = uwf.json("thread", "context", thread, "--at", "3", "--last", "1")
-    assert past["steps"] == whole["steps"][1:2]
-    prompt = uwf("thread", "context", thread, "--prompt", "--last", "2").out
-    assert "[… the first 1 steps are left out;" in prompt
-    assert "## Step 2: checker" in prompt
-    assert "## Step 3, the newest: writer" in prompt
-    prompt = uwf("thread", "context", thread, "--prompt", "--last", "0").out
-    assert "The steps before yours are left out" in prompt
-    assert uwf("thread", "context", thread, "--last", "-1").status == 2
 
 
 # `uwf thread files`, `uwf thread restore`, and the options `--files` of fork and poke.
@@ -156,9 +107,3 @@ def test_a_fork_and_a_poke_take_the_files_along(uwf: Uwf, place: Path) -> None:
     assert f"uwf thread restore {thread} " in ran.err
     assert uwf("thread", "poke", thread, "--files", "--no-step").status == 1
     assert (place / "log").read_text() == "begun\nline\n"
-
-
-def test_options_that_exclude_each_other_are_refused(uwf: Uwf) -> None:
-    assert "--files" in uwf("thread", "fork", "X", "--into", "a").err
-    assert "--patch" in uwf("thread", "files", "X", "--patch", "--into", "a").err
-    assert "--before is for --into" in uwf("thread", "files", "X", "--before").err
