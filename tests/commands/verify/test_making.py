@@ -51,6 +51,7 @@ def test_start_that_is_no_start_is_told(store: Store, content: bytes) -> None:
     ("event", "cause", "told"),
     [
         ("step", None, "step has no Uwf-Cause"),
+        ("pause", None, "pause has no Uwf-Cause"),
         ("step", "0000000000000", "which is not in the commit"),
         ("pause", "itself", "which is no Signal"),
         ("end", "itself", "end has an Uwf-Cause"),

@@ -1,7 +1,7 @@
 """The chain of commits with nodes, common to workflows and to nodes put by hand."""
 
 import pytest
-from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
+from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller
 from commands.forging import WRITER, also, find_blob, forge, holds, place, says, tip_of, twin_role
 from commands.world import DEMO, World
 from dulwich.objects import Commit, ObjectID
@@ -100,13 +100,6 @@ def test_nodes_that_no_put_would_take_are_reported(store: Store) -> None:
     assert f"node {lone} refers to {NOWHERE}, which is not in the same commit" in messages
     assert f"node {wrong} breaks its schema at name: 5 is not of type 'string'" in messages
     assert any(each.startswith(f"node {NOWHERE} holds other content") for each in messages)
-
-
-def test_anything_but_nodes_is_reported(store: Store) -> None:
-    put_person(store, name="Ada")
-    forge(store, NODES_REF, {-1: holds(store, "head.json", b"{}")})
-
-    assert told(store) == ["the commit has head.json, which does not belong there"]
 
 
 # Versions of a workflow with false trailers or files.
@@ -216,6 +209,13 @@ def test_missing_file_is_reported(name: str, world: World, workflow: NodeHash) -
     forge(world.store, REF, {0: holds(world.store, name, None)})
 
     assert told_workflow(world.store) == [f"the commit has no {name}"]
+
+
+def test_file_of_another_mode_is_reported(world: World, workflow: NodeHash) -> None:
+    forge(world.store, REF, {-1: holds(world.store, "workflow.yaml", b"x", mode=0o100755)})
+
+    told = told_workflow(world.store)
+    assert told[0] == "workflow.yaml has mode 100755, and must have 100644"
 
 
 def test_head_that_is_not_the_workflow_is_reported(world: World, workflow: NodeHash) -> None:
