@@ -11,10 +11,9 @@ from commands.forging import commits_of, forge, says, tip_of
 from commands.step.test_ending import edits
 from commands.worktree.project import PAIR, begin_project
 from commands.world import Git, World
-from dulwich.objects import Blob, Commit, ObjectID
+from dulwich.objects import Blob, ObjectID
 from fresh_store import fresh_store
 from git_settings import remove_config
-from refusing import refuses
 from store.small_packs import loose_file, lose, write_loose
 from store.story import THREAD, Story
 
@@ -27,14 +26,13 @@ from uwf_git.commands.verify.history import (
     heads_of_refs,
     heads_of_store,
     list_beginnings,
-    walk_back,
 )
 from uwf_git.commands.verify.verify import Target, check_ranges, find_targets, verify
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.lookup import NODES_REF
 from uwf_git.store.refs import Refs
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread, find_head, list_threads
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, list_threads
 from uwf_git.store.threads.history import KEPT, preserve_commit
 from uwf_git.store.workflows import WORKFLOWS
 
@@ -49,41 +47,6 @@ def oids(store: Store) -> list[Oid]:
     for text in "abcd":
         story.step(text=text)
     return forge(store, REF, {})
-
-
-def test_walk_stops_at_what_is_believed(store: Store, oids: list[Oid]) -> None:
-    history = walk_back(store.objects, oids[-1], {oids[2], oids[0]})
-
-    assert (history.commits, history.behind) == ([oids[4], oids[3]], oids[2])
-    assert walk_back(store.objects, oids[-1], {oids[-1]}).commits == []
-
-
-def test_walk_stops_at_what_cannot_be_read(store: Store, oids: list[Oid]) -> None:
-    def cut(commit: Commit) -> None:
-        commit.parents = [ObjectID(b"1" * 40)]
-
-    forged = forge(store, REF, {2: cut})
-
-    history = walk_back(store.objects, forged[-1], set())
-    assert history.commits == forged[:1:-1]
-    assert history.damage is not None
-    assert history.damage.facts["commit"] == "1" * 40
-
-
-def test_walk_goes_through_forks_and_tells_whose_commits_they_are(
-    store: Store, oids: list[Oid]
-) -> None:
-    changes = {
-        number: says(f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}") for number in (2, 3, 4)
-    }
-    forge(store, REF, changes)
-    forged = forge(store, REF, {2: says("Uwf-Event: step", "Uwf-Event: fork")})
-
-    history = walk_back(store.objects, forged[-1], set())
-
-    assert history.forks == {forged[2]}
-    assert (history.tip, history.beginnings) == (OTHER, [OTHER, THREAD])
-    assert walk_back(store.objects, forged[-1], {forged[1]}).beginnings == [OTHER]
 
 
 A = "a" * 40
@@ -433,13 +396,6 @@ def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> No
         ACTIVE + going,
         kept,
     ]
-
-
-def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:
-    with pytest.raises(NoSuchThread):
-        find_targets(world.store, ["7"])
-    with refuses("ambiguous-thread"):
-        find_targets(world.store, ["01J"])
 
 
 def test_ref_that_holds_no_object_id_is_a_target_without_one(

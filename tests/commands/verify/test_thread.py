@@ -1,6 +1,5 @@
 """Histories that are not what their ref says, and those that are."""
 
-import itertools
 from collections.abc import Callable
 
 import pytest
@@ -164,10 +163,3 @@ def test_node_that_was_lost_or_replaced_is_reported_where_it_was(
 
     oids = forge(store, REF, {3: holds(store, path, b"{}")})
     assert f"node {prev} was replaced: a node keeps the file it had first" in told(store, oids[-1])
-
-
-def test_any_commit_of_a_history_may_be_the_known_one(store: Store, story: Story) -> None:
-    oids = forge(store, REF, {})
-
-    for known in itertools.chain([None], oids):
-        assert told(store, oids[-1], known=known) == []

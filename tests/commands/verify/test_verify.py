@@ -7,41 +7,26 @@ from pathlib import Path
 
 import pytest
 from commands.forging import (
-    FOLDER,
-    also,
-    find_blob,
     forge,
     messages,
-    place,
-    points,
     run_by,
     says,
     tip_of,
     troubles,
 )
-from commands.world import Git, World, content_player, fails
+from commands.world import Git, World, fails
 from commands.world import says as answers
 from dulwich.objects import Blob
-from fresh_store import fresh_store
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from store.small_packs import loose_file, loosen
+from store.small_packs import loosen
 from store.story import THREAD, Story, tell_small_story
-from store.test_chain_cycles import forged
-from store.test_chain_cycles import step as chained
 
 from uwf_git.commands.cas import put_payload
-from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
-from uwf_git.model.builtin import STEP
-from uwf_git.model.names import NodeHash, Oid, ThreadId, encode_u64
-from uwf_git.model.node import build_node
+from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.nodes import add_nodes
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, get_head
-from uwf_git.store.threads.history import preserve_commit
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
@@ -52,107 +37,6 @@ def store(world: World) -> Store:
     return world.store
 
 
-def test_store_that_was_worked_with_is_clean(world: World) -> None:
-    """Of everything a little: failing tries, replies of every kind, an end, a kill, a fork."""
-    put_payload(world.store, world.caller, "Text", "a note")
-    ended, killed, going = world.begun(), world.start(), world.start()
-    with pytest.raises(AgentFailed):
-        world.step(ended, fails(stdout=b"\xff\xfe", stderr=b"oh\n"))
-    world.retry(ended, hint="once more")
-    with pytest.raises(AgentFailed):
-        world.step(ended, answers({"text": 5}))
-    world.retry(ended)
-    for _turn in range(3):
-        world.step(ended)
-    world.step(
-        killed,
-        answers({"text": "x"}, "r\u00f6h", raw=b"r\xf6h", usage={"a": 1.5}, state={"b": None}),
-    )
-    world.kill(killed, reason="no more")
-    world.step(going, answers({"text": "x"}, session="s", state={"c": True}))
-    fork = fork_thread(world.store, world.caller, ForkRequest(going), thread=ThreadId(OTHER)).thread
-    world.step(fork, content_player)
-    with pytest.raises(AgentFailed):
-        world.step(going, fails())
-    preserve_commit(world.store, fork, get_head(world.store, fork).commit)
-
-    done = verify(world.store, [])
-
-    assert done.troubles == done.notes == ()
-    assert (done.checked.threads, done.checked.workflows) == (4, 1)
-    assert {target.kind for target in done.targets} == {
-        "workflow",
-        "nodes",
-        "active",
-        "archive",
-        "kept",
-    }
-
-
-Acts = st.lists(st.sampled_from(["step", "checker", "attempt", "other", "text"]), max_size=8)
-
-
-@settings(max_examples=40)
-@given(acts=Acts, text=st.text(max_size=50), usage=st.integers(0, 2**60))
-def test_every_sequence_of_commands_leaves_a_clean_store(
-    acts: list[str], text: str, usage: int
-) -> None:
-    store = fresh_store()
-    clock = iter(range(1_760_000_000_000, 1_770_000_000_000, 7)).__next__
-    story, other = Story(store, clock), Story(store, clock, OTHER)
-    for number, act in enumerate(acts):
-        if act == "step":
-            story.step(usage={"n": usage, "of": {"x": 0.5}}, state={"at": number})
-        elif act == "checker":
-            story.step("checker", text)
-        elif act == "attempt":
-            story.attempt(text, body=text)
-        elif act == "other":
-            other.step(text=text, state={"at": None})
-        else:
-            other.step(text=text, usage={"n": -usage})
-    assert messages(store) == []
-    story.end()
-    assert messages(store) == []
-
-
-@pytest.mark.parametrize("length", [1, 3])
-def test_chain_that_leads_back_into_itself_is_reported(
-    length: int, store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    number = 0x1234_5678_9ABC_DEF0
-    chain = [NodeHash(encode_u64(number))]
-    nodes = []
-    for _other in range(length - 1):
-        nodes.append(build_node(STEP, chained(story, chain[-1]), timestamp=0))
-        chain.append(nodes[-1].hash)
-    nodes.append(forged(chained(story, chain[-1]), number))
-    growth = add_nodes(store.objects, story.snapshot.nodes, nodes)
-    store.objects.add_objects([(obj, None) for obj in growth.objects])
-    head, prev = nodes[-1].hash, nodes[-1].payload["prev"]["$ref"]
-    start = story.snapshot.record.node
-    story.step()
-    step = story.snapshot.record.node
-
-    oids = forge(
-        store,
-        ACTIVE + THREAD,
-        {
-            -1: also(
-                points(store, "nodes", growth.nodes, mode=FOLDER),
-                points(store, "head.json", growth.blobs[head]),
-                says(f"Uwf-Node: {step}", f"Uwf-Node: {head}"),
-                says(f"Uwf-Cause: {step}", f"Uwf-Cause: {head}"),
-            )
-        },
-    )
-
-    found = {each.message: each for each in troubles(store)}
-    told = found[f"step {head} goes on from {prev}, and the head before was {start}"]
-    assert (told.node, told.commit) == (head, oids[-1])
-
-
 @pytest.fixture
 def thread(world: World) -> ThreadId:
     """Return a thread of two steps, each of its objects a file."""
@@ -160,34 +44,6 @@ def thread(world: World) -> ThreadId:
     world.step(thread, answers({"ok": False}))
     loosen(world.store)
     return thread
-
-
-@pytest.mark.parametrize("how", ["flipped", "missing", "empty"])
-@pytest.mark.parametrize("path", ["node", "nodes", "nodes/7", "", "now.json", "commit"])
-def test_object_that_is_damaged_is_reported(
-    how: str, path: str, world: World, thread: ThreadId
-) -> None:
-    tip = tip_of(world.store, ACTIVE + thread)
-    head = world.snapshot(thread).record.node
-    if path == "commit":
-        oid = tip.encode()
-    elif path == "":
-        oid = world.snapshot(thread).commit.tree
-    else:
-        oid = find_blob(world.store, tip, place(head) if path == "node" else path)
-    file = loose_file(world.store, oid)
-    content = file.read_bytes()
-    file.chmod(0o644)
-    if how == "missing":
-        file.unlink()
-    else:
-        flipped = content[:-6] + bytes([content[-6] ^ 0x10]) + content[-5:]
-        file.write_bytes(flipped if how == "flipped" else b"")
-
-    found = troubles(open_store(world.store.path))
-
-    assert any(oid.decode() in each.message or each.node == head for each in found)
-    assert all(each.hint and (each.ref or each.message.startswith("objects/")) for each in found)
 
 
 @pytest.mark.parametrize("how", ["missing", "other"])
@@ -204,7 +60,11 @@ def test_every_object_of_a_store_is_missed(how: str, world: World) -> None:
         file.unlink()
         if how == "other":
             file.write_bytes(Blob.from_string(b"other").as_legacy_object())
-        if not troubles(open_store(world.store.path)):
+        found = troubles(open_store(world.store.path))
+        assert all(
+            each.hint and (each.ref or each.message.startswith("objects/")) for each in found
+        )
+        if not found:
             silent.append(file.parent.name + file.name)
         file.unlink(missing_ok=True)
         file.write_bytes(content)
