@@ -3,15 +3,12 @@
 import pytest
 from commands.flows import CHECKS, Split, split_checks, tell
 from commands.world import World
-from fresh_store import fresh_store
 
 from uwf_git.commands.control.answer import build_signalled, record_built
-from uwf_git.commands.receive import check_received
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Action, Amendment, build_signal
-from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.threads.history import NewCommit, Snapshot
 
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")
@@ -68,19 +65,6 @@ def test_an_append_that_does_not_only_add_is_found(
 
     said = f"append does more than add to the workflow: it {told}"
     assert found == ([] if told is None else [said])
-
-
-def test_a_hub_refuses_it(world: World, split: Split) -> None:
-    forge(world, split.thread, world.put(TALKATIVE).workflow, "append")
-
-    updates = [
-        RefUpdate(f"refs/threads/{each}", None, world.tip(each))
-        for each in (split.thread, *split.children)
-    ]
-    told = check_received(world.store._replace(refs=fresh_store().refs), updates)
-
-    assert {each.name for each in told} == {updates[0].name}
-    assert "append does more than add" in told[0].message
 
 
 def test_limits_of_a_branch_are_found(world: World, split: Split) -> None:

@@ -177,13 +177,6 @@ def test_present_that_lies_is_reported(
 WRITTEN = "now.json has what the history gives, and is not written as uwf writes it"
 
 
-def test_present_that_is_written_in_another_way_is_reported(store: Store, story: Story) -> None:
-    document = story.snapshot.get_present().as_document() | {"depth": 3.0}
-    forge(store, REF, {-1: holds(store, "now.json", encode_json(dict(reversed(document.items()))))})
-
-    assert messages(store) == [WRITTEN]
-
-
 def test_whole_sums_as_older_versions_wrote_them_are_no_lie(store: Store, story: Story) -> None:
     content = encode_json(read_snapshot(store, tip_of(store, REF)).get_present().as_document())
     for sum_, told in (b'"tokens": 3', []), (b'"depth": 3', [WRITTEN]):
@@ -236,15 +229,6 @@ def test_identity_that_git_refuses_is_reported(name: bytes, store: Store, story:
     found, other = troubles(store)
     assert other.message.startswith("its author is ")
     assert found.message.startswith(f"commit {forged} has an identity that git refuses as author")
-
-
-def test_parents_that_are_too_many_are_reported(store: Store, story: Story) -> None:
-    def married(commit: Commit) -> None:
-        commit.parents = [*commit.parents, ObjectID(b"1" * 40)]
-
-    forge(store, REF, {-1: married})
-
-    assert messages(store) == ["step has 2 parents, and must have one"]
 
 
 def test_deed_after_the_end_is_reported(store: Store, story: Story) -> None:

@@ -27,7 +27,7 @@ from uwf_git.commands.split import (
     plan_ending,
     plan_split,
 )
-from uwf_git.commands.start import ForkRequest, StartRequest, fork_thread, start_thread
+from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.builtin import START, TEXT, reference
 from uwf_git.model.names import Oid, ThreadId
@@ -361,19 +361,6 @@ def test_a_join_of_a_branch_torn_from_its_split_is_told(ended: Split) -> None:
     told = tell_join(ended, [read_snapshot(world.store, made[-1]), tips_of(ended)[1]])
 
     assert_told(told, "it did not begin at ")
-
-
-def test_a_join_of_a_fork_in_place_of_a_branch_is_told(ended: Split) -> None:
-    world, child = ended.world, ended.children[0]
-    world.store.refs.delete(f"refs/archive/{child}", seen=world.tip(child))
-    split_at = ended.tip.commit.oid
-    fork_thread(world.store, world.caller, ForkRequest(ended.thread, at=split_at), thread=child)
-    world.kill(child, reason="mine")
-    world.assert_sound(child)
-
-    told = tell_join(ended, tips_of(ended))
-
-    assert_told(told, f"{child} did not begin as branch of {ended.thread}")
 
 
 def test_what_a_branch_forged_is_told_of_the_thread_that_joined_it(ended: Split) -> None:

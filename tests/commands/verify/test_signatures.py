@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,10 @@ from commands.world import World
 from refusing import refuses
 from store.signing_keys import (
     Git,
-    gpg_home,
     make_ssh_key,
-    needs_gpg,
     needs_ssh,
-    public_half,
     signed_and_trusted,
     signed_by,
-    ssh_agent,
-    trusting,
     with_settings,
 )
 from store.small_packs import lose
@@ -190,61 +184,6 @@ def test_agent_does_not_start_when_its_work_could_not_be_signed(
         with refuses("cannot-sign", "unfit-setting"):
             world.step(thread, play)
     assert not (tmp_path / "runs").exists()
-
-
-@needs_ssh
-def test_command_that_cannot_sign_leaves_nothing(world: World, tmp_path: Path) -> None:
-    world.store = signed_by(world.store, make_ssh_key(tmp_path / "locked", passphrase="secret"))
-    with refuses("cannot-sign"):
-        world.put()
-    assert told(world) == []
-
-
-@needs_ssh
-def test_agent_of_ssh_s_signs_step_after_step(world: World, tmp_path: Path, key: Path) -> None:
-    locked = f"key::{public_half(key)}"
-    world.store = trusting(signed_by(world.store, locked), tmp_path, f"ada {public_half(key)}")
-    with ssh_agent(tmp_path / "s", key) as environ:
-        key.unlink()
-        world.caller = world.caller._replace(environ=environ)
-        world.step(world.begun())
-    assert [each.verdict.signer for each in told(world)] == ["ada"] * 3
-
-
-@needs_gpg
-def test_steps_may_be_signed_by_gpg(
-    world: World, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.store = with_settings(
-        world.store, commit__gpgsign="true", user__signingkey="ada@example.com"
-    )
-    with gpg_home(tmp_path, "Ada") as environ:
-        monkeypatch.setenv("GNUPGHOME", environ["GNUPGHOME"])
-        world.caller = world.caller._replace(environ=environ)
-        world.step(world.begun())
-        found = told(world)
-        git("verify-commit", *[each.commit for each in found], cwd=Path(world.store.path))
-    assert {(each.verdict.status, each.verdict.format) for each in found} == {("good", "openpgp")}
-
-
-@needs_ssh
-def test_process_signs_as_the_settings_of_its_user_say(
-    world: World, key: Path, tmp_path: Path
-) -> None:
-    """Not those of the store alone: `git config --global commit.gpgsign true` is for all."""
-    for name, value in (
-        ("commit.gpgsign", "true"),
-        ("gpg.format", "ssh"),
-        ("user.signingkey", str(key)),
-    ):
-        subprocess.run(["git", "config", "--global", name, value], check=True)
-    Path(world.place, "demo.yaml").write_text(
-        "name: one\nroles: {a: {systemPrompt: x}}\n"
-        "moderator:\n  - {from: $START, to: a}\n  - {from: a, to: $END}\n"
-    )
-    assert world.process("workflow", "put", "demo.yaml").communicate()[1] == b""
-    world.store = trusting(world.store, tmp_path, f"ada {public_half(key)}")
-    assert [each.verdict.signer for each in told(world)] == ["ada"]
 
 
 def test_commits_that_follow_from_others_are_derived(world: World, split: Split) -> None:
