@@ -472,13 +472,6 @@ def test_private_key_is_masked_over_all_its_lines(end: str) -> None:
         assert lines_of(*pieces) == ["before", "[masked]", "after"]
 
 
-def test_private_key_that_began_before_what_is_shown_is_masked() -> None:
-    whole = "\n".join([*PEM, "after"]) + "\n"
-    place = whole.index(PEM[10])
-
-    assert lines_of(whole[place:].encode(), before=whole[:place].encode()) == ["after"]
-
-
 def test_key_without_an_end_does_not_swallow_the_rest_of_the_log() -> None:
     told = lines_of("\n".join([PEM[0], *["a line"] * 1000]).encode())
 

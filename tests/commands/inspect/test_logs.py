@@ -316,39 +316,6 @@ def test_agent_that_outlived_its_engine_is_followed(world: World, slow: ThreadId
     assert following.end() == ["writer: writer is thinking", "writer: writer has thought"]
 
 
-def test_log_that_is_truncated_or_replaced_is_followed_on(world: World, thread: ThreadId) -> None:
-    with lock_drive(world.store, thread, since_ms=1):
-        log = driver_says(world, thread, "a long first line\n")
-        following = Following(world, thread)
-        following.wait_for("background: a long first line")
-        driver_says(world, thread, "cut\n", how="w")
-        following.wait_for("background: cut")
-        log.unlink()
-        driver_says(world, thread, "new\n")
-        following.wait_for("background: new")
-        # Removed: the last lines are read, and the follower ends.
-        with log.open("a") as last:
-            log.unlink()
-            last.write("gone")
-    assert following.end() == [
-        "background: a long first line",
-        "background: cut",
-        "background: new",
-        "background: gone",
-    ]
-
-
-def test_pipe_in_place_of_a_log_does_not_block(world: World, thread: ThreadId) -> None:
-    path = Path(log_path(world.store, thread))
-    path.parent.mkdir(parents=True)
-    os.mkfifo(path)
-
-    assert told(world, thread) == []
-    path.unlink()
-    path.mkdir()
-    assert told(world, thread) == []
-
-
 def test_log_of_another_user_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = world.start(world.program(FAILS), workflow=world.put().workflow)
     world.fail(thread, agent_player(None))

@@ -90,17 +90,6 @@ def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
     assert shown["reason"] == "Wait for Ann."
 
 
-def test_thread_at_work_elsewhere_is_waited_for(world: World) -> None:
-    thread = world.begun()
-    process = world.process("thread", "run", thread, "--agent", world.program("exec sleep 60"))
-    try:
-        while "thread wait" not in read_stop(world.store, thread).advice.text:
-            assert process.poll() is None
-    finally:
-        world.process("thread", "kill", thread).communicate()
-        process.communicate()
-
-
 def test_default_agents_play_roles_without_one(world: World) -> None:
     world.put()
     thread = world.begin(StartRequest("demo", "Do it."))
@@ -152,16 +141,6 @@ def shared(world: World, one: ThreadId, other: ThreadId) -> Oid | None:
     return found
 
 
-def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: ThreadId) -> None:
-    forked = world.fork(thread, "1")
-    point = world.snapshot(forked).commit.parents[0]
-    world.step(forked)
-
-    assert parted(world, thread, forked) == (["checker", "writer"], ["checker"], 1)
-    assert parted(world, forked, thread) == (["checker"], ["checker", "writer"], 1)
-    assert shared(world, thread, forked) == point
-
-
 def test_step_that_was_taken_again_is_no_common_one(world: World, thread: ThreadId) -> None:
     forked = world.fork(thread)
     point = world.tip(thread)
@@ -170,11 +149,6 @@ def test_step_that_was_taken_again_is_no_common_one(world: World, thread: Thread
 
     assert parted(world, thread, forked) == (["writer"], ["writer"], 2)
     assert shared(world, thread, forked) == point
-
-
-def test_commit_that_is_missing_is_damage(world: World, thread: ThreadId) -> None:
-    with refuses("damaged-commit"):
-        find_shared_commit(world.store.objects, world.tip(thread), Oid("0123456789" * 4))
 
 
 # How many steps each place of a flow took.
