@@ -1,4 +1,4 @@
-"""Derived commits: made twice they are the same, and git finds nothing wrong with them."""
+"""What branches come to, what splits a thread, and derived commits that are made again."""
 
 import itertools
 import json
@@ -6,19 +6,14 @@ import json
 import pytest
 from commands.flows import CountingObjects, copy_commit, plays, put, split_checks, split_files, tell
 from commands.step.test_record_turn import LOOP
-from commands.world import Git, World, replied, says
+from commands.world import World, replied, says
 from refusing import refuses
 
 from uwf_git.commands.split import (
     Asked,
-    Branch,
-    Derived,
     Ending,
-    ReadSplit,
     Remaking,
-    SplitPlan,
     SplitRefused,
-    draft_join,
     draft_split,
     find_container,
     find_node,
@@ -32,95 +27,9 @@ from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.events import Node
 from uwf_git.model.flow import MAX_ITEMS
-from uwf_git.model.names import Oid, ThreadId
+from uwf_git.model.names import Oid
 from uwf_git.store.objects.strict import RecentObjects
-from uwf_git.store.threads.heads import advance_head, create_head, get_head
 from uwf_git.store.threads.history import Snapshot, read_snapshot, walk_history
-from uwf_git.store.threads.local_files import set_workdir
-
-
-def branches_of(tip: Snapshot, count: int) -> list[Branch]:
-    present = tip.get_present()
-    return [
-        Branch(
-            f"part-{number}",
-            present.workflow,
-            tip.record.workflow_name,
-            f"Do part {number}.",
-            present.binding,
-            {"part": number},
-            entry=f"0/{number}",
-        )
-        for number in range(count)
-    ]
-
-
-def split(world: World, thread: ThreadId, count: int = 2) -> Snapshot:
-    tip = world.snapshot(thread)
-    derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, count)))
-    commit = derived.write(world.store)
-    assert commit == derived.oid
-    advance_head(world.store, get_head(world.store, thread), commit)
-    return world.snapshot(thread)
-
-
-def start_of(at: Snapshot, number: int) -> Derived:
-    plan = SplitPlan("0", "parts", branches_of(at, 5))
-    return ReadSplit(at, at.get_present(), plan, {}).draft_start(number)
-
-
-def begin(world: World, at: Snapshot) -> list[ThreadId]:
-    found = at.get_present().split
-    assert found is not None
-    for number, child in enumerate(found.children):
-        set_workdir(world.store, child.thread, str(world.place))
-        create_head(world.store, child.thread, start_of(at, number).write(world.store))
-    return [child.thread for child in found.children]
-
-
-def join(world: World, thread: ThreadId, children: list[ThreadId]) -> Derived:
-    tips = [world.snapshot(child) for child in children]
-    said = [(f"part-{number}", "done") for number in range(len(tips))]
-    ending = Ending("parts", said, {"branches": []}, {"all": "good"})
-    return draft_join(world.snapshot(thread), tips, ending)
-
-
-def test_a_split_joined_thread_is_whole_for_git(world: World, git: Git) -> None:
-    thread = world.stepped()
-    at = split(world, thread)
-    children = begin(world, at)
-    tips = [world.finish(child) for child in children]
-    joined = join(world, thread, children).write(world.store)
-    advance_head(world.store, get_head(world.store, thread), joined)
-
-    now = world.snapshot(thread)
-    present = now.get_present()
-    assert (now.record.event, now.record.status, now.record.depth) == ("join", "ready", 2)
-    assert now.subject == "join: parts: 2 completed"
-    assert (present.split, present.state, present.at) == (None, {"all": "good"}, "0")
-    assert present.visits == {"writer": 3, "checker": 2}
-    assert present.execution_ms == 1500 * 5
-    assert now.get_head_node().payload["branches"] == [{"$ref": tip.record.node} for tip in tips]
-    assert now.get_node(tips[1].record.node) == tips[1].get_head_node()
-    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
-    assert git(
-        "log", "-1", "--format=%P %an %cn", f"refs/threads/{thread}", cwd=world.store.path
-    ).split() == [at.commit.oid, *(tip.commit.oid for tip in tips), "uwf", "uwf"]
-
-
-def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
-    tip = world.snapshot(world.begun())
-
-    def make() -> Oid:
-        return draft_split(tip, SplitPlan("0", "parts", branches_of(tip, 3))).write(world.store)
-
-    one = make()
-    world.caller.now_ms()
-    world.reopen()
-    assert make() == one
-    at = read_snapshot(world.store, one)
-    assert start_of(at, 2).oid == start_of(at, 2).write(world.store)
-
 
 # What branches that ended come to, whoever drove them.
 
