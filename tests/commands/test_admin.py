@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands.world import Git, World, read_thread
+from commands.world import Git, World
 from refusing import refuses
 from store.small_packs import make_due, unpacked_in
 
@@ -319,25 +319,6 @@ def due(world: World) -> None:
     """Make the store due for packing."""
     make_due(world.store.path)
     world.reopen()
-
-
-def test_everything_works_afterwards_and_is_smaller(world: World, git: Git) -> None:
-    thread, ended = world.begun(), world.begun()
-    world.step(thread)
-    while world.step(ended).role is not None:
-        pass
-    read = read_thread(world.store, thread), read_thread(world.store, ended)
-    collected = gc_store(world.store, world.caller.environ)
-    assert collected.before.packs > 5
-    assert collected.after[:2] == (0, 1)
-    assert collected.after.size_bytes < collected.before.size_bytes
-    world.reopen()
-    assert (read_thread(world.store, thread), read_thread(world.store, ended)) == read
-    assert not list(Path(world.store.path, "refs").rglob("01*"))
-    assert world.step(thread).role == "checker"
-    assert world.step(thread).status == "completed"
-    assert world.put().changed is False
-    assert git("fsck", "--strict", "--no-dangling", cwd=Path(world.store.path)) == ""
 
 
 def test_leftovers_of_killed_processes_are_removed_and_counted(world: World) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands.forging import forge, messages, says
-from commands.world import DEMO, Git, World, read_thread
+from commands.world import DEMO, World, read_thread
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -57,24 +57,6 @@ def test_no_run_begins_for_a_program_that_is_not_there_trusted_or_not(world: Wor
     with refuses("agent-missing", match="'./theirs' does not exist; it would play writer, checker"):
         world.begin(StartRequest("demo", "x", needs_agents=True))
     assert list_threads(world.store, archived=False) == []
-
-
-def test_thread_begins_and_nothing_runs(world: World) -> None:
-    put = world.put()
-
-    begun = started(world, StartRequest("demo", "Do it.\nThoroughly.", ("nobody",)))
-
-    snapshot = world.snapshot(begun.thread)
-    assert (begun.workflow, begun.unbound) == (put.workflow, ())
-    assert (snapshot.record.event, snapshot.record.status, snapshot.record.depth) == (
-        "start",
-        "ready",
-        0,
-    )
-    assert snapshot.get_start().payload["prompt"] == "Do it.\nThoroughly."
-    assert snapshot.get_start().payload["workflow"] == {"$ref": put.workflow}
-    assert snapshot.subject == "start: Do it."
-    assert snapshot.commit.parents == ()
 
 
 def test_override_beats_default_beats_configuration(world: World) -> None:
@@ -157,18 +139,6 @@ def test_flow_begins_with_its_state_what_was_given_and_its_description(world: Wo
         assert begun.get_present().state == {"code": "y", "kept": True}
         assert begun.get_start().payload["maxSteps"] == 3
         assert begun.get_start().payload["prompt"] == prompt
-
-
-def test_thread_carries_all_that_it_reaches(world: World, git: Git, tmp_path: Path) -> None:
-    thread = world.begun()
-    other = tmp_path / "other.git"
-    git("init", "-q", "--bare", str(other), cwd=tmp_path)
-    git("fetch", "-q", world.store.path, f"refs/threads/{thread}:refs/threads/{thread}", cwd=other)
-
-    assert git("fsck", "--strict", cwd=other) == ""
-    assert git("ls-tree", "-r", "--name-only", f"refs/threads/{thread}", cwd=other).count(
-        "nodes/"
-    ) > len(world.snapshot(thread).get_present().binding)
 
 
 def test_typed_commands_may_run_here_from_now_on(world: World) -> None:
@@ -263,23 +233,6 @@ def test_what_cannot_be_signed_leaves_no_work_directory_behind(world: World) -> 
     assert os.listdir(workdirs_folder(store)) == known
 
 
-def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
-    thread = world.stepped()
-    before = world.snapshot(thread)
-
-    request = ForkRequest(thread)
-    forked = fork_thread(world.store, world.caller, request, thread=world.new_id())
-
-    after = world.snapshot(forked.thread)
-    assert after.record.event == "fork"
-    assert after.record.forked_from == thread
-    assert (after.record.node, after.record.depth) == (before.record.node, 1)
-    assert after.commit.parents == (before.commit.oid,)
-    assert after.commit.tree == before.commit.tree
-    assert world.step(forked.thread).role == "checker"
-    assert world.snapshot(thread).commit == before.commit
-
-
 def test_fork_that_cannot_be_made_leaves_nothing(world: World, thread: ThreadId) -> None:
     request = ForkRequest(thread, workdir="nowhere")
     new = world.new_id()
@@ -362,16 +315,6 @@ def test_parent_is_told_to_readers_and_agents(world: World) -> None:
         # As an older uwf prints it.
         del context["start"][name]
     assert parse_context(context).start.depth == 0
-
-
-def test_forged_parent_is_reported(world: World) -> None:
-    parent, other = world.begun(), world.start()
-    child = start_within(world, parent)
-    world.step(child)
-    ref = f"refs/threads/{child}"
-
-    forge(world.store, ref, {1: says(f"Parent-Thread: {parent}", f"Parent-Thread: {other}")})
-    assert f"Uwf-Parent-Thread is {other}, and must be {parent}" in messages(world)
 
 
 def test_parent_and_depth_come_together(world: World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.verify.test_amend import LONGER
-from commands.world import DEMO, World, content_player, fails, read_thread, says
+from commands.world import DEMO, World, fails, read_thread, says
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -14,7 +14,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.flow import LimitReached
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import ThreadBusy
@@ -238,19 +238,6 @@ def test_a_table_becomes_containers_before_its_first_step_only(
 
     assert f"`uwf thread fork {thread} --at 0`" in (caught.value.hint or "")
     assert world.amend(world.fork(thread, at="0"), workflow="flow").status == "ready"
-
-
-def test_no_other_workflow_while_a_step_is_under_way(world: World, thread: ThreadId) -> None:
-    world.put(LONGER)
-
-    def play(turn: Turn) -> Played:
-        with pytest.raises(ThreadBusy):
-            world.amend(thread, workflow="longer")
-        return content_player(turn)
-
-    world.step(thread, play)
-
-    assert world.snapshot(thread).record.workflow_name == "demo"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.turns import branches, drive, log, script
-from commands.world import DEMO, World, content_player, says
+from commands.world import DEMO, World, content_player
 from refusing import refuses
 
 from uwf_git.commands.control.answer import PersonAnswer
@@ -35,19 +35,6 @@ def append(world: World, thread: str, text: str = DOCS, **asked: Any) -> Amended
     return append_to_thread(world.store, world.caller, request)
 
 
-def test_thread_goes_on_past_its_old_end(world: World) -> None:
-    """Seed 004: if it is approved, append doc-writer."""
-    thread = world.stepped(times=2)
-
-    amended = append(world, thread, default_agent="uwf-docs", reason="The API changed.")
-
-    assert (amended.name, amended.agents) == ("demo", {"doc-writer": "uwf-docs"})
-    assert world.snapshot(thread).body == "The API changed."
-    assert world.step(thread, says({})).role == "doc-writer"
-    assert world.step(thread).status == "completed"
-    world.assert_whole()
-
-
 def test_file_may_include_others_beside_it(world: World, thread: ThreadId) -> None:
     (world.place / "prompt.md").write_text("Document it well.\n")
     text = DOCS.replace("Document it.", "!include prompt.md")
@@ -58,16 +45,6 @@ def test_file_may_include_others_beside_it(world: World, thread: ThreadId) -> No
     assert shown["roles"]["doc-writer"]["systemPrompt"] == "Document it well.\n"
     with pytest.raises(BadYaml, match="standard input has no folder"):
         append(world, thread, text)
-
-
-def test_what_is_there_already_is_not_added_again(world: World, thread: ThreadId) -> None:
-    append(world, thread)
-    before = world.tip(thread)
-
-    with refuses("nothing-to-append"):
-        append(world, thread)
-
-    assert world.tip(thread) == before
 
 
 @pytest.mark.parametrize(

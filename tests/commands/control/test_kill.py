@@ -20,13 +20,7 @@ from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
-
-
-def test_unknown_thread_cannot_be_killed(world: World) -> None:
-    with pytest.raises(NoSuchThread):
-        world.kill("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
 @pytest.mark.parametrize("is_own", [True, False])

@@ -130,16 +130,6 @@ def test_thread_that_moves_on_each_time_is_given_up(
     assert len(set(tries)) == 2
 
 
-def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Git) -> None:
-    thread = world.begun()
-
-    world.pause(thread, reason="wait\n\nUwf-Status: ready\n")
-
-    show = "%s%n%(trailers:key=Uwf-Status,valueonly)"
-    told = git("log", "-1", f"--format={show}", f"refs/threads/{thread}", cwd=world.store.path)
-    assert told.split("\n")[:2] == ["pause: wait", "paused"]
-
-
 def test_patch_of_hostile_names_is_one_line_of_the_log(world: World, thread: ThreadId) -> None:
     world.patch(thread, {"a\nUwf-Status: killed": 1, "b" * 9999: 2})
 
