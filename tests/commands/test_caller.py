@@ -1,5 +1,4 @@
 import os
-from pathlib import Path
 
 import pytest
 from commands.world import World
@@ -73,17 +72,6 @@ def test_failure_of_the_listener_is_returned_and_the_store_is_packed(
     assert "ended with status 3" in problem
     assert count_files(world.store).packs == 1
     assert follow_up(world.store, world.caller.environ) is None
-
-
-def test_transition_is_announced_once(world: World, thread: ThreadId) -> None:
-    listener = world.program('cat >>"$0.heard"', name="listener")
-    set_setting(world.store, "uwf.onEvent", listener)
-    world.reopen()
-    world.step(thread)
-    for _ in range(2):
-        assert follow_up(world.store, world.caller.environ) is None
-
-    assert len(Path(f"{listener}.heard").read_text().splitlines()) == 3
 
 
 def test_a_guessed_committer_is_warned_of_once_in_a_store(world: World) -> None:

@@ -232,16 +232,6 @@ def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out(store: Sto
     assert get(store, name).payload == "hello"
 
 
-def test_type_comes_first_and_then_the_payload_in_its_order(store: Store) -> None:
-    note = add_unchecked(store, TEXT, "hello")
-    bob = put_person(store, note={"$ref": note}, name="Bob", friend=put_person(store, name="Ada"))
-
-    assert [
-        (each.as_type, each.target.type_name, each.target.summary)
-        for each in list_references(store, bob[:6].lower())
-    ] == [(True, "JSON Schema", "Person"), (False, "Text", "hello"), (False, "Person", "Ada")]
-
-
 def test_references_of_a_node_whose_type_is_missing_are_the_type_alone(store: Store) -> None:
     name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
 
@@ -312,11 +302,6 @@ def test_damaged_builtin_node_stops_no_put_and_another_damage_is_told(store: Sto
     with refuses("damaged-node") as caught:
         put_nodes(store, [Node(NOWHERE, TEXT, "right", 0)], SIGNING)
     assert f"update-ref {NODES_REF} COMMIT" in (caught.value.hint or "")
-
-
-def test_missing_node_is_refused() -> None:
-    with pytest.raises(NoSuchNode):
-        list_references(fresh_store(), NOWHERE)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.journal import (
     EventsRequest,
     EventStream,
-    NoSuchEvent,
-    find_thread,
     find_turn_end,
     list_new,
 )
@@ -426,16 +424,3 @@ def test_turn_ends_where_it_is_recorded(world: World, thread: ThreadId) -> None:
     assert find_turn_end(world.store, base, heads) == EventId(heads[thread], "enter")
     # No turn began there: the next one had begun before.
     assert find_turn_end(world.store, patched, heads) is None
-
-
-def test_commit_of_no_thread_is_no_event(world: World) -> None:
-    workflow = world.put()
-    other = world.store.refs.find(f"refs/workflows/{workflow.name}")
-    assert other is not None
-
-    for commit in (other, Oid("0" * 40)):
-        with pytest.raises(NoSuchEvent, match="there is no event"):
-            find_thread(world.store, EventId(commit))
-    thread = world.start()
-    with pytest.raises(NoSuchEvent, match="-enter in this store"):
-        find_turn_end(world.store, world.tip(thread), {})

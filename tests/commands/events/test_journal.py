@@ -177,20 +177,6 @@ def test_existing_events_come_first_then_new_ones(world: World, thread: ThreadId
     assert events.is_over
 
 
-def test_open_turn_is_reported_once(world: World, thread: ThreadId) -> None:
-    events = follow(world, thread)
-    assert words(events) == ["start"]
-    base = begin_turn(world, thread)
-
-    assert ids(events) == [f"{base}-enter"]
-    assert ids(events) == []
-    world.pause(thread)
-    assert words(events) == ["progress"]
-    world.resume(thread)
-    world.step(thread)
-    assert words(events) == ["progress", "exit", "progress"]
-
-
 def test_from_now_begins_with_the_open_turns(world: World, thread: ThreadId) -> None:
     world.step(thread)
     assert words(follow(world, thread, from_now=True)) == []
@@ -435,21 +421,6 @@ def test_store_that_has_gone_ends_its_reader_and_is_not_made_anew(
     with pytest.raises(NotAStore, match="does not exist"):
         list(reader.read())
     assert not os.path.exists(world.store.path)
-
-
-def test_damage_in_one_thread_is_reported_and_the_others_are_read(
-    world: World, follow_stream: Follow, troubles: list[StoreDamaged]
-) -> None:
-    broken, whole = world.begun(), world.start()
-    reader = follow_stream()
-    list(reader.read())
-    for thread in (broken, whole):
-        world.step(thread)
-    lose(world.store, world.snapshot(broken).get_entry("now.json").decode())
-
-    for events in (reader, follow_stream()):
-        assert whole in {event["taskId"] for event in events.read()}
-    assert troubles
 
 
 class Load:

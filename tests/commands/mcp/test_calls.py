@@ -270,15 +270,3 @@ def ask(place: McpPlace, method: str, **params: Any) -> Any:
     told = build_server(place).answer(message)
     assert told is not None
     return told["result"]
-
-
-def test_each_tool_does_what_it_says(world: World) -> None:
-    place = McpPlace(lambda: world.store, thread=world.stepped())
-
-    def call(name: str, **arguments: Any) -> str:
-        return str(ask(place, "tools/call", name=name, arguments=arguments)["content"][0]["text"])
-
-    assert "# Do it." in call("read_thread")
-    assert '"text": "some words"' in call("read_step", index=1)
-    assert '"name": "checker"' in call("read_role")
-    assert "no step is under way" in call("submit_result", meta={"ok": True})

@@ -8,7 +8,6 @@ from commands.forging import (
     forge,
     place,
     put_raw_commit,
-    says,
     tip_of,
     troubles,
     twin_role,
@@ -152,17 +151,6 @@ def test_damaged_ref_of_the_store_is_a_refusal(world: World, thread: ThreadId) -
     (told,) = check_received(world.store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
 
     assert "does not hold an object id" in told.message
-
-
-@pytest.mark.parametrize("event", ["split", "join"])
-def test_branches_out_of_nothing_are_a_refusal(world: World, event: str) -> None:
-    thread = world.stepped()
-    ref = f"refs/threads/{thread}"
-    forge(world.store, ref, {-1: says("Uwf-Event: step", f"Uwf-Event: {event}")})
-
-    told = check_received(empty(world.store), [RefUpdate(ref, None, tip_of(world.store, ref))])
-
-    assert any(f"there can be no such {event}: " in each.message for each in told)
 
 
 def test_blob_above_the_limit_is_a_refusal(world: World, thread: ThreadId) -> None:

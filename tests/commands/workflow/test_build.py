@@ -22,7 +22,7 @@ from uwf_git.errors import Problem
 from uwf_git.model.definition.definition import CheckText, InvalidWorkflow, ListReads, table_text
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.node import NotCanonical
-from uwf_git.model.yaml_reader import MAX_FILE_BYTES, BadIncludes, BadYaml, CannotInclude, Includes
+from uwf_git.model.yaml_reader import MAX_FILE_BYTES, BadYaml, CannotInclude, Includes
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions
@@ -254,15 +254,3 @@ def test_tree_of_a_version_can_be_put_again(
     assert put_workflow(
         world.store, world.caller, source.encode(), path=str(tmp_path / "out" / "workflow.yaml")
     ) == first._replace(changed=False)
-
-
-@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "link", "prompts/../../secret"])
-def test_nothing_outside_of_the_folder_is_included(
-    path: str, world: World, folder_put: Path
-) -> None:
-    (folder_put.parent / "secret").write_text("secret")
-    (folder_put / "link").symlink_to("../secret")
-
-    with pytest.raises(BadIncludes):
-        put_in(world, folder_put, DEMO.replace("Check.", f"!include {path}"))
-    assert list_names(world.store) == []
