@@ -1,13 +1,9 @@
 """A usage limit that an agent hits: the thread waits until it ends."""
 
-import sys
-
 import pytest
-from commands.at_work import newest_attempt
-from commands.world import DEMO, World, content_player, fails
+from commands.world import World, fails
 from seal import START_MS
 
-from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Player, StepFiles
@@ -17,22 +13,6 @@ from uwf_git.model.thread import Waiting
 LATER_MS = START_MS + 24 * 3600 * 1000
 
 # An agent as its author writes it, whose model is tired until a certain second.
-TIRED = """\
-import sys
-
-from uwf_git.agentkit.turn import AskFailed
-from uwf_git.agentkit.programs.playing import adapter_main
-
-
-class Tired:
-    name, takes_schema, resumes = "tired", False, False
-
-    def ask(self, asked):
-        raise AskFailed("rate-limit", "429 slow down", resetAt={until_s} * 1000)
-
-
-sys.exit(adapter_main(Tired())())
-"""
 
 
 def hit(world: World, thread: ThreadId, until: int = LATER_MS) -> TurnFailed:
@@ -75,22 +55,4 @@ def test_thread_can_be_stepped_from_the_moment_on_at_which_the_limit_ends(world:
 
     present = world.snapshot(thread).get_present()
     assert (present.waiting, present.attempts) == (None, 0)
-    world.assert_whole()
-
-
-def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: World) -> None:
-    """From the words of a model to the status of a thread."""
-    tired = world.place / "tired.py"
-    tired.write_text(TIRED.format(until_s=LATER_MS // 1000))
-    thread = world.begun(DEMO, f"{sys.executable} {tired}")
-
-    with pytest.raises(TurnFailed, match="429 slow down") as caught:
-        world.step(thread, agent_player(None))
-
-    assert (caught.value.facts["kind"], caught.value.facts["status"]) == ("rate-limit", "waiting")
-    snapshot = world.snapshot(thread)
-    assert newest_attempt(world, thread)["resetAt"] == LATER_MS
-    assert snapshot.get_present().waiting == Waiting("writer", LATER_MS)
-    come(world, LATER_MS)
-    assert world.step(thread, content_player).depth == 1
     world.assert_whole()

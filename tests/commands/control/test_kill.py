@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from commands.forging import messages
 from commands.sharing import Sites, hub, sites
-from commands.world import World, content_player, fails
+from commands.world import World, content_player
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
@@ -16,8 +16,8 @@ from refusing import refuses
 from uwf_git.agents.command_line import DEFAULT_GRACE_S
 from uwf_git.commands.control.answer import resume_thread, retry_thread
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.turn.branches import WrongStatus
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
@@ -120,18 +120,6 @@ def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World)
     assert "uwf thread retry" in hint(thread)
     world.pause(thread)
     assert "uwf thread resume" in hint(thread, retry_thread)
-
-
-def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World, thread: ThreadId) -> None:
-    world.fail(thread, fails("too many requests", left=StepFiles(reset_at=4_000_000_000_000)))
-    assert world.snapshot(thread).record.status == "waiting"
-    with pytest.raises(ThreadNotReady, match="waits until"):
-        world.step(thread)
-
-    assert world.resume(thread, reason="there is another key").status == "ready"
-    assert world.snapshot(thread).get_present().waiting is None
-    assert world.step(thread).role == "writer"
-    world.assert_whole()
 
 
 __all__ = ["hub", "sites"]
