@@ -503,6 +503,11 @@ def test_the_files_of_then_are_opened_in_a_work_tree(
     assert git("status", "--short", cwd=into) == "?? new\n"
     with refuses("path-in-use"):
         open_files(found, found.after, str(into))
+    # Each work tree of then is its own.
+    git("commit", "--quiet", "--allow-empty", "-m", "work", cwd=into)
+    head = git("rev-parse", "HEAD", cwd=into)
+    open_files(found, found.after, str(tmp_path / "second"))
+    assert git("rev-parse", "HEAD", cwd=into) == head
 
 
 def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
@@ -575,18 +580,6 @@ def test_a_repository_inside_is_never_removed_by_a_restore(world: World, git: Gi
         restore_files(world.store, world.caller, thread, "1")
     assert (inner / ".git").is_dir()
     assert (inner / "precious").exists()
-
-
-def test_each_work_tree_of_then_is_its_own(
-    world: World, git: Git, thread: ThreadId, tmp_path: Path
-) -> None:
-    found = find_files(world.store, world.caller.environ, thread, "1")
-    first, second = (str(tmp_path / name) for name in ("first", "second"))
-    open_files(found, found.after, first)
-    git("commit", "--quiet", "--allow-empty", "-m", "work", cwd=first)
-    head = git("rev-parse", "HEAD", cwd=first)
-    open_files(found, found.after, second)
-    assert git("rev-parse", "HEAD", cwd=first) == head
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
