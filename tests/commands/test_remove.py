@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.world import Git, World, read_thread
+from commands.world import Git, World
 from refusing import refuses
 
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -50,16 +50,6 @@ def test_nothing_of_it_is_left_but_its_commits(world: World, ended: ThreadId, gi
     assert list_thread_rows(world.store, ListRequest(archived=True)) == []
 
 
-def test_active_thread_stays(world: World, ended: ThreadId) -> None:
-    active = world.start()
-
-    with refuses("thread-still-active", match="only archived") as caught:
-        plan_removals(world.store, [ended, active])
-
-    assert caught.value.hint == f"end it first: `uwf thread kill {active} -m …`"
-    assert world.snapshot(ended).record.status == "killed"
-
-
 def test_damaged_active_thread_stays_with_a_hint_how_to_remove_it(
     world: World, ended: ThreadId
 ) -> None:
@@ -87,18 +77,6 @@ def test_active_ref_that_was_left_over_does_not_bring_it_back(
     assert left(world, ended, git) == []
     with pytest.raises(NoSuchThread):
         plan_removals(world.store, [ended])
-
-
-def test_forks_keep_the_history_that_they_share(world: World, ended: ThreadId, git: Git) -> None:
-    forked = world.fork(ended, "1")
-
-    world.remove(ended)
-    git("gc", "--quiet", "--prune=now", cwd=Path(world.store.path))
-    world.reopen()
-
-    assert "1. writer" in read_thread(world.store, forked)
-    assert world.step(forked).role == "checker"
-    world.assert_whole()
 
 
 def test_remote_tracking_refs_are_removed_and_reported(

@@ -469,16 +469,6 @@ def test_read_and_the_picture_tell_the_try(world: World) -> None:
     assert subject.thread.marks["0/0"].badge == "▶ try 2 of 3, verifier · ✓ 2"
 
 
-def test_the_next_try_is_told_its_plan_and_why_the_last_one_was_rejected(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, BAD)
-    prompt = render_prompt(get_context(world.store, thread))
-    assert "Carry out 000.md." in prompt
-    assert "This is try 2 of 3. verifier looked at the last one and rejected it." in prompt
-    assert "- no tests\n- no words" in prompt
-    assert "<suggestion>\nwrite both" in prompt
-
-
 def test_a_verifier_is_told_what_it_judges(world: World) -> None:
     thread = world.begun(PLANS)
     take(world, thread, {"completed": True})

@@ -18,7 +18,6 @@ from refusing import as_no_root
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.local_files import lock_drive, log_path
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
@@ -327,13 +326,6 @@ def test_log_of_another_user_is_told(world: World, monkeypatch: pytest.MonkeyPat
         "background: [this log is another user's, who alone may read it]",
     ]
     assert told(world, thread, 0) == []
-
-
-def test_unknown_thread_is_refused(world: World) -> None:
-    request = LogRequest("01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    for read in (read_logs, follow_logs):
-        with pytest.raises(NoSuchThread):
-            next(read(world.store, request))
 
 
 def test_store_in_memory_has_the_logs_of_attempts(world: World) -> None:

@@ -44,42 +44,6 @@ from uwf_git.store.threads.history import (
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
 
-def test_thread_is_shown_from_task_to_end(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
-    world.fail(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
-    world.retry(thread, hint="The key is in `.env`.")
-    world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
-    world.step(thread)
-    workflow = world.snapshot(thread).record.workflow
-    first, second = [
-        node.hash for node in world.snapshot(thread).walk_chain() if "prev" in node.payload
-    ][::-1]
-
-    # Times differ at each call.
-    assert re.sub(r"2025-10-09 08:53:\d\d UTC", "TIME", read_thread(world.store, thread)) == (
-        "# Do it.\n\n"
-        f"thread `{thread}` · workflow **demo** `{workflow}` · **completed** · 2 steps"
-        " · started TIME\n\n"
-        "> Do it.\n\n"
-        "## 1. writer: A poem\n\n"
-        f"uwf-poet · TIME · 1.5 s · `{first}`\n\n"
-        "- **text**: a poem\n\n"
-        "### A poem\n\nRoses.\n\n"
-        "## checker: attempt 1 failed\n\n"
-        "TIME · 0.5 s\n\n"
-        "- **exited**: no key\n\n"
-        "It printed:\n\n```text\nhalf\n```\n\nIts log:\n\n```text\nKeyError\n```\n\n"
-        "## To be tried again\n\nTIME · C O Mitter\n\n"
-        "The key is in `.env`.\n\n"
-        "## 2. checker\n\n"
-        f"nobody · TIME · 1.5 s · after 1 failed attempt · `{second}`\n\n"
-        "- **ok**: true\n\n"
-        "## Completed after 2 steps\n\n"
-        "TIME · C O Mitter\n"
-    )
-
-
 def test_hostile_text_stays_where_it_was_said(world: World) -> None:
     thread = world.start(workflow=world.put().workflow, prompt=HOSTILE)
     world.step(thread, says({"text": HOSTILE, HOSTILE: [HOSTILE]}, HOSTILE))
