@@ -43,21 +43,6 @@ def test_nodes_that_an_agent_puts_are_there_for_the_engine_that_waited_for_it(wo
     assert get_node(world.store, text.hash).node.payload == "put by the agent"
 
 
-def test_threads_begun_and_ended_while_an_agent_runs_are_not_undone(world: World) -> None:
-    ended, stepped = world.begun(), world.start()
-    begun: list[ThreadId] = []
-
-    def play(turn: Turn) -> Played:
-        begun.append(world.start())
-        world.kill(ended)
-        return content_player(turn)
-
-    world.step(stepped, play)
-
-    assert world.store.refs.names("refs/threads/") == sorted([stepped, *begun])
-    assert world.store.refs.names("refs/archive/") == [ended]
-
-
 def test_reader_finds_a_thread_at_every_moment_of_its_archiving(world: World) -> None:
     threads = [world.begun() if not number else world.start() for number in range(20)]
     stop_read, stop_write = os.pipe()
@@ -83,13 +68,6 @@ def _missed(world: World, threads: list[ThreadId], stop: int) -> int:
                 return min(missed, 99)
         except BlockingIOError:
             continue
-
-
-def test_chain_goes_on_from_the_head_that_the_turn_was_decided_on(world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).record.node
-    world.step(thread)
-    assert world.snapshot(thread).get_head_node().payload["prev"] == {"$ref": before}
 
 
 def test_agent_finds_the_store_that_its_engine_uses(world: World) -> None:

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.forging import Change, forge, messages, says, troubles
-from commands.world import DEMO, Git, World, fails, replied
-from commands.world import says as replies
+from commands.forging import forge, messages, says, troubles
+from commands.world import Git, World, fails, replied
 
 from uwf_git.commands.control.answer import PersonAnswer
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -18,28 +17,13 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 OLD = Path(__file__).parent / "recorded" / "bc62f3a.bundle"
 
 
-@pytest.fixture
-def steered(world: World) -> ThreadId:
-    """Return a thread: start, step, pause, resume, wait, answer, step, kill."""
-    thread = world.begun(DEMO, "nobody", "checker=human")
-    world.step(thread, replies({"text": "short"}, "{}"))
-    world.pause(thread, reason="lunch\nback at two")
-    world.resume(thread)
-    world.step(thread)
+def test_notes_of_people_are_free(world: World) -> None:
+    thread = world.waiting()
     world.answer(thread, PersonAnswer({"ok": False}, "Not yet.", note="sorry"))
-    world.step(thread, replies({"text": "again"}))
     world.kill(thread, reason="enough")
-    return thread
 
-
-@pytest.mark.parametrize(
-    ("number", "change"),
-    [(5, says("    sorry", "    my fault")), (7, says("    enough", "    by order"))],
-)
-def test_notes_of_people_are_free(
-    world: World, steered: ThreadId, number: int, change: Change
-) -> None:
-    forge(world.store, ARCHIVE + steered, {number: change})
+    notes = {-2: says("    sorry", "    my fault"), -1: says("    enough", "    by order")}
+    forge(world.store, ARCHIVE + thread, notes)
 
     world.assert_whole()
 
