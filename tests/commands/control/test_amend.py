@@ -12,7 +12,6 @@ from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.start import ForkRequest, fork_thread
-from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.flow import LimitReached
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
@@ -73,15 +72,6 @@ def test_agent_that_makes_no_sense_changes_nothing(
 
     assert world.tip(thread) == before
     assert not is_trusted(world.store, {"command": "good"}, world.caller.cwd)
-
-
-def test_thread_that_has_ended_is_not_amended(world: World, thread: ThreadId) -> None:
-    world.kill(thread)
-
-    with pytest.raises(ThreadNotActive):
-        world.amend(thread, "x")
-    with pytest.raises(ThreadNotActive):
-        world.amend(thread, workflow="demo")
 
 
 def test_step_of_another_process_ends_well_after_it_was_amended(world: World) -> None:

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.commands.mcp.server import LEGACY, McpPlace, McpServer, McpTool, Tasks
+from uwf_git.commands.mcp.server import LEGACY, McpServer, McpTool, Tasks
 from uwf_git.errors import Refused
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -174,12 +173,6 @@ def test_every_request_has_one_answer(message: dict[str, Any]) -> None:
     told = SERVER.answer({"jsonrpc": "2.0", "id": 1, "method": "ping", **message})
 
     assert told is None or ("result" in told) != ("error" in told)
-
-
-def test_place_has_its_values() -> None:
-    place = McpPlace(fresh_store, thread="T")
-
-    assert (place.thread, place.role, place.head, place.step_dir) == ("T", None, None, None)
 
 
 def test_bug_of_a_task_does_not_end_the_server() -> None:

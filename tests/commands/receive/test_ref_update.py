@@ -14,7 +14,6 @@ from commands.forging import (
 )
 from commands.world import DEMO, World
 from fresh_store import fresh_store
-from refusing import refuses
 from store.small_packs import lose
 
 from uwf_git.commands.cas import put_payload
@@ -22,7 +21,7 @@ from uwf_git.commands.receive import check_received
 from uwf_git.commands.start import ForkRequest, fork_thread
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import Oid, ThreadId
-from uwf_git.store.git.hook_files import RefUpdate, Refusal
+from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import set_workdir
@@ -134,15 +133,6 @@ def test_a_branch_has_the_end_that_its_thread_has_joined(world: World, split: Sp
     assert "has joined it at" in told.message
 
 
-def test_what_is_missing_is_a_refusal(world: World) -> None:
-    (told,) = check_received(
-        world.store, [RefUpdate("refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T", None, Oid("1" * 40))]
-    )
-
-    assert isinstance(told, Refusal)
-    assert "is missing" in told.message
-
-
 def test_damaged_ref_of_the_store_is_a_refusal(world: World, thread: ThreadId) -> None:
     tip = world.tip(thread)
     with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
@@ -176,10 +166,3 @@ def test_second_signature_is_a_refusal_and_damage(world: World, more: bytes) -> 
 
     assert told.name == ref
     assert [each.commit for each in troubles(world)] == [made]
-
-
-def test_invalid_limit_is_an_error(world: World) -> None:
-    world.store.config.values["uwf.maxblobsize"] = ["much"]
-
-    with refuses("bad-receive-limit"):
-        check_received(world.store, [])

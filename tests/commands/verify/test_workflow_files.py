@@ -8,10 +8,8 @@ from commands.forging import add, forge, holds, points, tip_of
 from commands.world import DEMO, World
 from dulwich.objects import Blob, ObjectID, Tree
 
-from uwf_git.commands.receive import check_received
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.build import put_workflow
-from uwf_git.store.git.hook_files import RefUpdate
 from uwf_git.store.store import Store
 
 REF = "refs/workflows/demo"
@@ -29,13 +27,6 @@ def store(world: World, tmp_path: Path) -> Store:
 
 def told(store: Store) -> list[str]:
     return [each.message for each in check_puts(store, [(REF, tip_of(store, REF), None)])]
-
-
-def test_it_may_be_pushed(store: Store) -> None:
-    tip = tip_of(store, REF)
-    assert store.refs.delete(REF, seen=tip)
-
-    assert check_received(store, [RefUpdate(REF, None, tip)]) == []
 
 
 @pytest.mark.parametrize("name", ["extra.md", "prompts/extra.md", "other/deep/extra.md"])
