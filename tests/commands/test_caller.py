@@ -2,7 +2,6 @@ import os
 
 import pytest
 from commands.world import World
-from fresh_store import fresh_store
 from refusing import refuses
 from store.small_packs import make_due
 
@@ -14,15 +13,6 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import find_committer
 from uwf_git.store.packing import count_files
 from uwf_git.store.store import open_store
-
-
-def test_git_s_own_variables_name_the_committer() -> None:
-    environ = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com", "USER": "x"}
-
-    config = GitConfig({"user.name": ["Config"], "user.email": ["c@example.com"]})
-    found = find_committer(config, environ).identity
-
-    assert found == b"Ada <ada@example.com>"
 
 
 def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: World) -> None:
@@ -40,12 +30,6 @@ def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: 
     assert find_committer(store.config, environ).identity == b"Work <w@work>"
     with refuses("cannot-sign"):
         Caller(lambda: 0, environ, "/").check_signing(store)
-
-
-def test_name_that_git_would_refuse_is_cleaned() -> None:
-    environ = {"GIT_COMMITTER_NAME": "a<b>\nc", "GIT_COMMITTER_EMAIL": "<>"}
-
-    assert find_committer(fresh_store().config, environ).identity == b"a b c <unknown>"
 
 
 def test_impossible_signing_is_reported_before_work_is_done(world: World) -> None:
