@@ -98,20 +98,6 @@ def find_problem(state: ThreadState, at: Position | None) -> str | None:
 @pytest.mark.parametrize(
     ("last", "at"),
     [
-        (None, "0/0"),
-        ("0/0", "0/1.1/0"),
-        ("0/1.1/0", "0/1.2/0"),
-        ("0/1.1/0", "0/2/0"),
-        ("0/1.2/0", "0/2/e0"),
-    ],
-)
-def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> None:
-    assert find_problem(stands(last), parse_position(at)) is None
-
-
-@pytest.mark.parametrize(
-    ("last", "at"),
-    [
         (None, "0/1.1/0"),
         ("0/0", "0/2/0"),
         ("0/0", "0/0"),
