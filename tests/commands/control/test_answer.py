@@ -1,4 +1,5 @@
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -302,18 +303,12 @@ def ask(me: Answers) -> PersonAnswer:
     return ask_person(me, role, check=find_misfit, edit=lambda text: f"{text}Written.\n\n")
 
 
-def test_page_shows_the_last_step_and_the_last_error() -> None:
-    page = build_page(context(lastError={"kind": "schema", "message": "approved is missing"}))
+def test_page_shows_the_last_step_the_last_error_and_the_hint(
+    golden: Callable[[str, str], None],
+) -> None:
+    error = {"kind": "schema", "message": "approved is missing"}
 
-    assert "The last step, by developer" in page
-    assert '"summary": "fixed the redirect loop"' in page
-    assert "They pass." in page
-    assert "First read, then fix." not in page
-    assert "The last attempt failed: approved is missing" in page
-
-
-def test_page_shows_the_hint_if_there_is_one() -> None:
-    assert "A hint for you: look at the tests\n" in build_page(context(hint="look at the tests"))
+    golden("commands/page.md", build_page(context(lastError=error, hint="look at the tests")))
     assert "hint" not in build_page(context(hint=None))
 
 

@@ -1,5 +1,7 @@
 """What an agent in a flow is given: its place, its input, and the steps before its branch."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,31 +38,20 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.web.report import render_report
 
+Golden = Callable[[str, str], None]
 
-def test_first_turn_has_the_task_and_the_role(world: World, thread: ThreadId) -> None:
-    record = world.snapshot(thread).record
 
+def as_json(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def test_first_turn_has_the_task_and_the_role(
+    world: World, thread: ThreadId, golden: Golden
+) -> None:
     context = get_context(world.store, thread)
 
-    assert list(context) == [
-        "thread", "workflow", "role", "start", "steps", "head", "depth", "visit", "attempt",
-        "lastError", "state", "hint", "workdir",
-    ]  # fmt: skip
-    assert context["thread"] == thread
-    assert context["workflow"] == {
-        "hash": record.workflow,
-        "name": "demo",
-        "description": "Write until somebody is content.",
-    }
-    assert context["role"]["name"] == "writer"
-    assert context["role"]["systemPrompt"] == "Write."
-    assert context["role"]["outputSchema"]["required"] == ["text"]
-    assert "extractPrompt" not in context["role"]
-    assert (context["start"]["prompt"], context["start"]["hash"]) == ("Do it.", record.node)
-    assert (context["head"], context["depth"], context["steps"]) == (record.node, 0, [])
-    assert (context["visit"], context["attempt"], context["lastError"]) == (1, 1, None)
-    assert (context["state"], context["hint"]) == ({}, None)
     assert context["workdir"] == str(world.place)
+    golden("commands/context.json", as_json(context | {"workdir": None}))
 
 
 def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> None:
@@ -340,25 +331,11 @@ def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
 UNTIL_MS = 4_000_000_000_000
 
 
-def test_question_has_all_that_an_agent_gets(world: World) -> None:
-    thread = world.waiting()
-    snapshot = world.snapshot(thread)
+def test_question_has_all_that_an_agent_gets(world: World, golden: Golden) -> None:
+    snapshot = world.snapshot(world.waiting())
 
-    assert view_question(world.store, snapshot, snapshot.get_present()) == {
-        "role": "checker",
-        "description": "Checks.",
-        "systemPrompt": "Check.",
-        "extractPrompt": "Is it good?",
-        "fields": ["- `ok` (required): true or false"],
-        "outputSchema": {
-            "type": "object",
-            "properties": {"ok": {"type": "boolean"}},
-            "required": ["ok"],
-        },
-        "task": "Do it.",
-        "lastStep": {"hash": snapshot.record.node, "role": "writer", "said": "What was said."},
-        "command": f"uwf thread answer {thread}",
-    }
+    question = view_question(world.store, snapshot, snapshot.get_present())
+    golden("commands/question.json", as_json(question))
     assert first_question_line(snapshot, snapshot.get_present()) == "Checks."
 
 

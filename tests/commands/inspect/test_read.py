@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.inspect.test_context import NESTED
+from commands import turns
+from commands.inspect.test_context import NESTED, Golden
 from commands.step.test_record_turn import CHECKS, drive
 from commands.step.test_step_thread import begun as begin_nested
 from commands.turns import script
@@ -42,6 +43,17 @@ from uwf_git.store.threads.history import (
 )
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
+
+
+def test_thread_is_shown_from_task_to_end(world: World, golden: Golden) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "a poem"}, "# A poem\n\nRoses.\n"), command="uwf-poet --fast")
+    world.fail(thread, fails("no key", stdout=b"half", stderr=b"KeyError\n"))
+    world.retry(thread, hint="The key is in `.env`.")
+    world.step(thread, says({"ok": True}, '{"meta": {"ok": true}}\n'))
+    world.step(thread)
+
+    golden("commands/read.md", read_thread(world.store, thread))
 
 
 def test_hostile_text_stays_where_it_was_said(world: World) -> None:
@@ -280,26 +292,15 @@ def headings_branches(world: World, thread: ThreadId) -> list[str]:
     return [line[3:] for line in text.splitlines() if line.startswith("## ")]
 
 
-def test_read_tells_branches_between_their_split_and_their_join(world: World) -> None:
+def test_read_tells_branches_between_their_split_and_their_join(
+    world: World, golden: Golden
+) -> None:
     thread = world.begun(CHECKS)
-    drive(world, thread, script(**ANSWERS))
+    turns.drive(world, thread, script(**ANSWERS))
 
-    assert headings_branches(world, thread) == [
-        "1. coder: x = 1",
-        "Split: checks into 2",
-        "Branch 0 reviewer, 1. reviewer: fine",
-        "Branch 1 testing, 1. builder: built",
-        "Branch 1 testing, 2. tester: passed",
-        "2. checks: 2 completed",
-        "3. closer: bye",
-        "Completed after 3 steps",
-    ]
     row = show_thread(world.store, thread, full=True)["steps"][1]["branches"][1]
-    assert headings_branches(world, row["thread"]) == [
-        "1. builder: built",
-        "2. tester: passed",
-        "Completed after 2 steps",
-    ]
+    told = [read_thread(world.store, each) for each in (thread, row["thread"])]
+    golden("commands/read-branches.md", "\n".join(told))
 
 
 def found(world: World, pattern: str) -> list[tuple[Any, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from commands.at_work import wait_until
 from commands.flows import split_checks
-from commands.inspect.test_context import NESTED, branch_of
+from commands.inspect.test_context import NESTED, Golden, as_json, branch_of
 from commands.step.test_record_turn import CHECKS, drive
 from commands.turns import script
 from commands.world import DEMO, World, fails, replied, says
@@ -39,25 +39,11 @@ from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.threads.local_files import lock_thread, write_kill_request
 
 
-def test_new_thread_stands_at_its_start(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
+def test_new_thread_stands_at_its_start(world: World, golden: Golden) -> None:
+    shown = show_thread(world.store, world.begun())
 
-    shown = show_thread(world.store, thread)
-
-    assert {name: shown[name] for name in ("thread", "workflow", "status", "head")} == {
-        "thread": thread,
-        "workflow": snapshot.record.workflow,
-        "status": "ready",
-        "head": snapshot.record.node,
-    }
-    assert (shown["depth"], shown["prompt"], shown["step"]) == (0, "Do it.", None)
-    assert (shown["currentNode"], shown["currentIteration"]) == ("writer", 1)
-    assert (shown["lastNode"], shown["next"], shown["endTime"]) == (None, "writer", None)
-    assert (shown["error"], shown["lastAttempt"], shown["attempts"]) == (None, None, 0)
-    assert shown["agents"] == {"writer": "nobody", "checker": "nobody"}
     assert shown["workdir"] == str(world.place)
-    assert "steps" not in shown
+    golden("commands/show.json", as_json(shown | {"workdir": None}))
 
 
 def test_thread_that_is_at_work_is_running(world: World) -> None:
