@@ -58,6 +58,20 @@ def test_another_agent_plays_the_role_from_now_on(world: World, thread: ThreadId
     world.assert_whole()
 
 
+def test_limits_are_set_changed_and_taken_away(world: World, thread: ThreadId) -> None:
+    assert world.amend(thread, limits={"maxSteps": 1, "maxCost": 2.5}).limits == {
+        "maxSteps": 1,
+        "maxCost": 2.5,
+    }
+    world.step(thread)
+    with pytest.raises(LimitReached, match="1 of 1 steps are taken"):
+        world.step(thread)
+    assert world.amend(thread, limits={"maxSteps": None}).limits == {"maxCost": 2.5}
+    assert world.snapshot(thread).subject == "amend: maxSteps is no limit"
+    assert world.step(thread).depth == 2
+    world.assert_whole()
+
+
 @pytest.mark.parametrize(
     ("agent", "error"),
     [("nobody=x", "no-such-role"), ("writer='x", BadCommand), ("'x", BadCommand)],

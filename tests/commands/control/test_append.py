@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.turns import branches, drive, log, script
-from commands.world import DEMO, World, content_player
+from commands.world import DEMO, World, content_player, says
 from refusing import refuses
 
 from uwf_git.commands.control.answer import PersonAnswer
@@ -33,6 +33,19 @@ moderator:
 def append(world: World, thread: str, text: str = DOCS, **asked: Any) -> Amended:
     request = AppendRequest(thread, text.encode(), **asked)
     return append_to_thread(world.store, world.caller, request)
+
+
+def test_thread_goes_on_past_its_old_end(world: World) -> None:
+    """Seed 004: if it is approved, append doc-writer."""
+    thread = world.stepped(times=2)
+
+    amended = append(world, thread, default_agent="uwf-docs", reason="The API changed.")
+
+    assert (amended.name, amended.agents) == ("demo", {"doc-writer": "uwf-docs"})
+    assert world.snapshot(thread).body == "The API changed."
+    assert world.step(thread, says({})).role == "doc-writer"
+    assert world.step(thread).status == "completed"
+    world.assert_whole()
 
 
 def test_file_may_include_others_beside_it(world: World, thread: ThreadId) -> None:
