@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 61_356, TESTS: 79_961}
+CODE_LINES = {PACKAGE: 61_405, TESTS: 75_838}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -387,9 +387,11 @@ def _comments(text: str) -> dict[int, tuple[str, str]]:
 def rooms_have_tests(root: Path) -> list[str]:
     """Test uwf_git/x/y.py in the folder tests/x, so that nobody has to search.
 
-    A verb of the command line has a test of its name.
+    A verb of the command line has a test of its name, or a page that types it.
     """
     complaints = []
+    pages = (root / TESTS / "golden/screens/scenes").glob("*.txt")
+    typed = set(re.findall(r"^\$ uwf (?:thread )?(\w+)", "".join(map(_read, pages)), re.MULTILINE))
     for path, text in _texts(root, PACKAGE):
         module = Path(path).relative_to(PACKAGE)
         room = Path(TESTS) / module.parent
@@ -397,7 +399,9 @@ def rooms_have_tests(root: Path) -> list[str]:
             continue
         verbs = re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)
         tests = (root / room).glob("**/test_*.py")
-        if not any(test.stem[5:] in verbs or _is_test_of(module, test) for test in tests):
+        if typed.isdisjoint(verbs) and not any(
+            test.stem[5:] in verbs or _is_test_of(module, test) for test in tests
+        ):
             complaints.append(f"{path}: no test in {room.as_posix()} imports it")
     return complaints
 

@@ -94,7 +94,8 @@ def trust_command(
     setting in this store's config counts only if --setting has trusted its present value.
 
     Relative paths in a command mean the files of the current directory (with --thread, of the
-    thread's work directory, if it has one here). The same words elsewhere mean other files, which are not trusted.
+    thread's work directory, if it has one here). The same words elsewhere mean other files, which
+    are not trusted.
 
     The list is your own: it is kept with your files, not in the store.
     """

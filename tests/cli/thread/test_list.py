@@ -17,7 +17,7 @@ def test_person_sees_what_ended_lately_too(uwf: Uwf) -> None:
     uwf.begun()
     killed = ThreadId(uwf.killed())
     uwf.begun()
-    lately = {"now_ms": lambda: read_time_ms(killed)}
+    lately: dict[str, Any] = {"now_ms": lambda: read_time_ms(killed)}
 
     told = screen(uwf, "thread", "list", "--limit", "2", **lately)
     assert told.err.splitlines()[0] == "note: there are more than 2; print them with --limit N"

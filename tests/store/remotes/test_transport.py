@@ -24,13 +24,18 @@ from uwf_git.errors import Refused
 from uwf_git.model.names import Oid
 from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.objects.commit import list_new_objects
-from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
+from uwf_git.store.remotes.incoming import (
+    ErrorOutput,
+    FetchRequest,
+    Meter,
+    Parcel,
+    PushReport,
+    receive_objects,
+)
 from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.remotes.transport import (
     Access,
     Credential,
-    ErrorOutput,
-    Meter,
     RemoteFailed,
     failures,
     fetch_pack,

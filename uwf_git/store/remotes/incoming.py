@@ -14,6 +14,7 @@ from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.errors import Refused
 from uwf_git.model.names import Oid
+from uwf_git.model.text import render_size
 from uwf_git.store.durable import remove_file, sync_directories, sync_path
 from uwf_git.store.git.config import GitConfig, is_shared, parse_size
 from uwf_git.store.locks import hold_lock
@@ -29,6 +30,7 @@ from uwf_git.store.objects.incoming_pack import (
     LimitedObjects,
     PackLimits,
     count_objects,
+    transfer_too_large,
 )
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
 from uwf_git.store.objects.pack_writer import KeepFile, choose_name
@@ -135,6 +137,50 @@ def _read(config: GitConfig, name: str, default: int) -> int:
             setting=name,
         )
     return size
+
+
+# Count what a server sends besides objects: its list of refs, its answers, its messages.
+
+_MOST_ERROR_BYTES = 64 * 1024
+
+
+class Meter:
+    def __init__(self, most_bytes: int) -> None:
+        self._left = self._most = most_bytes
+
+    def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
+        """Return *read*, which raises `Refused` when the server has sent too much."""
+
+        def read_and_count(*size: int) -> bytes:
+            content = read(*size)
+            self._left -= len(content)
+            if self._left < 0:
+                most = render_size(self._most)
+                raise transfer_too_large(
+                    f"more than {most} of refs and messages", most, setting=MAX_FETCH_REFS
+                )
+            return content
+
+        return read_and_count
+
+    def allow(self, objects: bytes) -> None:
+        """Do not count *objects*, which were read: they have limits of their own."""
+        self._left += len(objects)
+
+
+def open_meter(config: GitConfig) -> Meter:
+    return Meter(read_fetch_limits(config).most_talk_bytes)
+
+
+class ErrorOutput:
+    """The beginning of what ssh, or a git that it started, writes to standard error."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readlines(self) -> list[bytes]:
+        """Return its first lines."""
+        return self._stream.read(_MOST_ERROR_BYTES).splitlines(keepends=True)
 
 
 # The quarantine: a store with the objects of a push that no hook has accepted yet; read-only.

@@ -46,18 +46,19 @@ from dulwich.refs import Ref
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed
 from uwf_git.model.names import Oid, is_oid
-from uwf_git.model.text import quote_path, render_size
+from uwf_git.model.text import quote_path
 from uwf_git.store.git.config import GitConfig, find_program
 from uwf_git.store.git.program import Ran, run_program
-from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, transfer_too_large
 from uwf_git.store.objects.objects import DAMAGE, ObjectStore
 from uwf_git.store.remotes.incoming import (
     ChooseWants,
+    ErrorOutput,
     Incoming,
+    Meter,
     PackParcel,
     Parcel,
     PushReport,
-    read_fetch_limits,
+    open_meter,
 )
 from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl, without_passwords
 from uwf_git.store.store import Store
@@ -114,50 +115,6 @@ def _run(git: str, verb: str, environ: Mapping[str, str], description: str) -> R
     # Not where we are: a repository there would name a helper, and it is none of the store's.
     argv = [os.path.abspath(git), "credential", verb]
     return run_program(argv, child, given=description.encode(), cwd="/")
-
-
-# Count what a server sends besides objects: its list of refs, its answers, its messages.
-
-_MOST_ERROR_BYTES = 64 * 1024
-
-
-class Meter:
-    def __init__(self, most_bytes: int) -> None:
-        self._left = self._most = most_bytes
-
-    def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
-        """Return *read*, which raises `Refused` when the server has sent too much."""
-
-        def read_and_count(*size: int) -> bytes:
-            content = read(*size)
-            self._left -= len(content)
-            if self._left < 0:
-                most = render_size(self._most)
-                raise transfer_too_large(
-                    f"more than {most} of refs and messages", most, setting=MAX_FETCH_REFS
-                )
-            return content
-
-        return read_and_count
-
-    def allow(self, objects: bytes) -> None:
-        """Do not count *objects*, which were read: they have limits of their own."""
-        self._left += len(objects)
-
-
-def open_meter(config: GitConfig) -> Meter:
-    return Meter(read_fetch_limits(config).most_talk_bytes)
-
-
-class ErrorOutput:
-    """The beginning of what ssh, or a git that it started, writes to standard error."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-
-    def readlines(self) -> list[bytes]:
-        """Return its first lines."""
-        return self._stream.read(_MOST_ERROR_BYTES).splitlines(keepends=True)
 
 
 # Follow redirects of a web server as git does: those of the first question, a few, on the web.
@@ -497,9 +454,8 @@ def _open_client(
     if isinstance(client, SSHGitClient):
         client.ssh_vendor = _Ssh(access.silence_s)
         # dulwich decodes neither the path nor the name of such a URL.
-        client.username = (
-            unquote(client.username) if is_url and client.username else client.username
-        )
+        if is_url and client.username:
+            client.username = unquote(client.username)
     return client, (unquote(there) if is_url and access.url.kind != "http" else there).encode()
 
 
