@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES, BadJson, parse_strict_json
-from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
+from uwf_git.agents.command_line import DEFAULT_MAX_OUTPUT_BYTES
+from uwf_git.agents.files import read_json_below, read_left_file
 from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.engine.turn_context import AgentContext, parse_context
@@ -353,17 +353,7 @@ def read_reported(
     """
     if step_dir is None or workdir is None or path is None:
         return None
-    try:
-        content = read_below(workdir, path, most_bytes=1024 * 1024)
-        if content is None:
-            return None
-        return parse_strict_json(content.decode("utf-8-sig").strip()), ""
-    except BadFileBelow as error:
-        return None, error.problem
-    except UnicodeDecodeError:
-        return None, "is not UTF-8"
-    except BadJson as error:
-        return None, f"is {error.message}"
+    return read_json_below(workdir, path, most_bytes=1024 * 1024)
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import OnOutput
-from uwf_git.errors import AgentFailed
+from uwf_git.agents.command_line import BadJson, OnOutput, parse_strict_json
+from uwf_git.errors import AgentFailed, UwfError
 from uwf_git.model.names import check_path_below
 from uwf_git.surroundings import open_regular
 
@@ -232,6 +232,55 @@ def read_below(
     if len(content) > most_bytes:
         raise BadFileBelow(path, f"is larger than {most_bytes // 1024:,} KiB")
     return content
+
+
+def read_json_object(
+    path: str,
+    *,
+    most_bytes: int,
+    name: str,
+    error: type[UwfError],
+    may_be_empty: bool = False,
+) -> dict[str, Any]:
+    """Read a JSON object from *path*; *error* says what is wrong with *name*.
+
+    If it *may_be_empty*, a file that is empty or missing is an empty object.
+    """
+    try:
+        left = read_left_file(path, most_bytes=most_bytes, follows_links=True)
+        text = left.content.decode("utf-8-sig")
+        if left.size > most_bytes:
+            raise error(f"{name} has more than {most_bytes:,} bytes")
+        value = {} if may_be_empty and not text.strip() else parse_strict_json(text)
+    except (OSError, UnicodeDecodeError) as problem:
+        if may_be_empty and isinstance(problem, FileNotFoundError):
+            return {}
+        raise error(f"{name} cannot be read: {problem}") from problem
+    except BadJson as problem:
+        raise error(f"{name} is {problem.message}") from problem
+    if not isinstance(value, dict):
+        raise error(f"{name} is JSON, but not an object")
+    return value
+
+
+def read_json_below(
+    root: str, path: str, *, most_bytes: int, clean: Callable[[bytes], bytes] = bytes
+) -> tuple[Any, str] | None:
+    """Return the JSON value in a file, *clean* of keys, with "" or why there is none.
+
+    None: there is no such file.
+    """
+    try:
+        content = read_below(root, path, most_bytes=most_bytes)
+        if content is None:
+            return None
+        return parse_strict_json(clean(content).decode("utf-8-sig").strip()), ""
+    except BadFileBelow as error:
+        return None, error.problem
+    except UnicodeDecodeError:
+        return None, "is not UTF-8"
+    except BadJson as error:
+        return None, f"is {error.message}"
 
 
 @contextmanager

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agentkit.running import make_main, run_as_agent
 from uwf_git.agentkit.turn import AgentResult, load_context, parse_arguments
-from uwf_git.agents.command_line import BadJson, parse_strict_json
-from uwf_git.agents.files import read_left_file
+from uwf_git.agents.files import read_json_object
 from uwf_git.debug_log import debug
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
@@ -207,16 +206,8 @@ def _read_reply(environ: Mapping[str, str]) -> dict[str, Any]:
             "UWF_REPLY is not set, so there is no answer to check",
             hint="by hand, put the path of a file with {role, meta, content} in it",
         )
-    try:
-        left = read_left_file(path, most_bytes=64 * 1024 * 1024, follows_links=True)
-        reply = parse_strict_json(left.content.decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadUsage(f"the answer in {path} cannot be read: {error}") from error
-    except BadJson as error:
-        raise BadUsage(f"the answer in {path} is {error.message}") from error
-    if not isinstance(reply, dict):
-        raise BadUsage(f"the answer in {path} is JSON, but not an object")
-    return reply
+    name = f"the answer in {path}"
+    return read_json_object(path, most_bytes=64 * 1024 * 1024, name=name, error=BadUsage)
 
 
 def _write(stream: Any, text: str) -> None:

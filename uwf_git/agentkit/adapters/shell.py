@@ -15,8 +15,7 @@ from typing import Any
 
 from uwf_git.agentkit.running import LiveLog, make_main, run_as_agent
 from uwf_git.agentkit.turn import AgentResult, parse_arguments, parse_seconds
-from uwf_git.agents.command_line import BadJson, parse_strict_json
-from uwf_git.agents.files import read_left_file
+from uwf_git.agents.files import read_json_object
 from uwf_git.agents.process import ToolRequest, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
 
@@ -89,7 +88,13 @@ def play_command(command: str, timeout_s: float | None, environ: Mapping[str, st
             run = run_tool(request, on_output=LiveLog().add)
         except (OSError, ValueError) as error:
             raise AgentFailed(f"cannot run the command: {error}") from error
-        given = read_meta(meta_file)
+        given = read_json_object(
+            meta_file,
+            most_bytes=_LONGEST_META,
+            name="the command's $UWF_META",
+            error=AgentFailed,
+            may_be_empty=True,
+        )
     note = f"\n[… {run.left_out:,} bytes left out …]\n" if run.left_out else ""
     content = (run.head + note.encode() + run.tail).decode(errors="replace")
     meta: dict[str, Any] = {"ok": run.exit_code == 0, "exitCode": run.exit_code}
@@ -97,22 +102,3 @@ def play_command(command: str, timeout_s: float | None, environ: Mapping[str, st
         meta = {"ok": False, "exitCode": 124, "timedOut": True}
         content += f"\n[stopped after {timeout_s:g} s]\n"
     return AgentResult({**meta, **given}, content)
-
-
-def read_meta(file: str) -> dict[str, Any]:
-    """Read the fields that the command wrote to *file*; none if it wrote nothing."""
-    try:
-        left = read_left_file(file, most_bytes=_LONGEST_META, follows_links=True)
-        text = left.content.decode()
-        if left.size > _LONGEST_META:
-            raise AgentFailed(f"the command's $UWF_META has more than {_LONGEST_META:,} bytes")
-        fields = parse_strict_json(text) if text.strip() else {}
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise AgentFailed(f"the command's $UWF_META cannot be read: {error}") from error
-    except BadJson as error:
-        raise AgentFailed(f"the command's $UWF_META is {error.message}") from error
-    if not isinstance(fields, dict):
-        raise AgentFailed("the command's $UWF_META is JSON, but not an object")
-    return fields

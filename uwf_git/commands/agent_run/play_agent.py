@@ -31,7 +31,7 @@ from uwf_git.agents.command_line import (
     parse_strict_json,
     resolve_program,
 )
-from uwf_git.agents.files import BadFileBelow, read_below, remove_below
+from uwf_git.agents.files import BadFileBelow, read_json_below, remove_below
 from uwf_git.agents.group import check_cancelled
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.run_files import (
@@ -137,19 +137,12 @@ def find_report(turn: Turn, secrets: Secrets) -> Report | None:
     path = turn.run_dir.read("output")
     if not path:
         return None
-    try:
-        content = read_below(turn.workdir, path, most_bytes=MAX_BYTES)
-        if content is None:
-            return None
-        content = mask_bytes(content, secrets.find_in(content))
-        meta = parse_strict_json(content.decode("utf-8-sig").strip())
-    except BadFileBelow as error:
-        return Report(path, None, error.problem)
-    except UnicodeDecodeError:
-        return Report(path, None, "is not UTF-8")
-    except BadJson as error:
-        return Report(path, None, f"is {error.message}")
-    return Report(path, meta, find_meta_problem(turn, meta))
+
+    def clean(content: bytes) -> bytes:
+        return mask_bytes(content, secrets.find_in(content))
+
+    found = read_json_below(turn.workdir, path, most_bytes=MAX_BYTES, clean=clean)
+    return found and Report(path, found[0], found[1] or find_meta_problem(turn, found[0]))
 
 
 def find_meta_problem(turn: Turn, meta: Any) -> str | None:
