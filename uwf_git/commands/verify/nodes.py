@@ -205,16 +205,12 @@ class NodeChecks:
             return
         try:
             known = self.read(site, name, blob)
-            first, here = self._first.get(name), self._here.get(name)
-            if first is None and here is not None:
-                with suppress(StoreDamaged):  # told for the ref that is here
-                    self._is_same(name, here[:_ID_BYTES], blob)
-                    first = here
-            is_other = first is not None and not self._is_same(name, first[:_ID_BYTES], blob)
         except StoreDamaged as error:
             self._damaged.add(blob)
             yield site.finding(error.message, hint=error.hint, node=name)
             return
+        first = self._first.get(name) or self._here.get(name)
+        is_other = first is not None and not self._is_same(name, first[:_ID_BYTES], blob)
         is_new = is_other or name not in self._first
         if first is not None and is_other:
             yield self._collision(site, change, first)
@@ -343,8 +339,10 @@ class NodeChecks:
         """Check whether two blobs of one name differ in nothing but the timestamp."""
         if first == blob:
             return True
-        one, other = (self._decode(name, each) for each in (first, blob))
-        return (one.type, one.payload) == (other.type, other.payload)
+        with suppress(StoreDamaged):  # of the first, which is told for its ref
+            one, other = (self._decode(name, each) for each in (first, blob))
+            return (one.type, one.payload) == (other.type, other.payload)
+        return True
 
     def _collision(self, site: Location, change: NodeFileChange, first: bytes) -> Finding:
         other = self._refs[int.from_bytes(first[_ID_BYTES:], "big")]
