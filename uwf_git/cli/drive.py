@@ -95,10 +95,10 @@ def work_command(  # noqa: PLR0913 (its options)
         raise click.UsageError("--workdir and --project exclude each other")
     hub, project = _whole(session, hub), _whole(session, project)
     job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project)
-    at = open_worker(job, session.environ)
+    store, where, share = open_worker(job, session.environ)
     how = DriveOptions(trust=trust, wait=wait)
     try:
-        drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))
+        drive_and_tell(session, store, Driving(whole, how, workdir=where, share=share))
     except UwfError as error:
         if error.code in {"agent-not-trusted", "check-not-trusted"}:
             # Its own hint would step the clone, which other machines do not see.

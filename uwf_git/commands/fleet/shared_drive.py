@@ -625,12 +625,12 @@ def run_thread(job: Job) -> Done:
     environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     host = socket.gethostname()
     try:
-        at = open_worker(job, environ)
-        caller = Caller(read_clock_ms, environ, at.workdir)
+        store, workdir, share = open_worker(job, environ)
+        caller = Caller(read_clock_ms, environ, workdir)
         choice = Choice(default=environ.get("UWF_AGENT"), allowed=frozenset(job.allowed))
-        step = StepRequest(job.thread, agent_player(None), choice, at.workdir)
+        step = StepRequest(job.thread, agent_player(None), choice, workdir)
         request = DriveRequest(step, job.max_steps or None, is_branch=True, may_do_nothing=True)
-        with hold_shared_drive(at.store, caller, request, share=at.share, watcher=_SILENT) as drive:
+        with hold_shared_drive(store, caller, request, share=share, watcher=_SILENT) as drive:
             driven: Driven = drive.run()
     except UwfError as error:
         return Done(job.thread, host, error.code, said=error.message)
@@ -638,15 +638,7 @@ def run_thread(job: Job) -> Done:
     return Done(job.thread, host, driven.stopped, driven.steps, said)
 
 
-class Worker(NamedTuple):
-    """Where a job runs on this machine."""
-
-    store: Store
-    workdir: str
-    share: Share
-
-
-def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
+def open_worker(job: Job, environ: Mapping[str, str]) -> tuple[Store, str, Share]:
     """Open this machine's clone of the hub, and find where the agents of *job* run."""
     thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
     home = environ.get("HOME", "")
@@ -674,7 +666,7 @@ def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
         store = create_store(path, environ=environ)
         if not any(each.name == ORIGIN for each in list_remotes(store.config)):
             add_remote(store, ORIGIN, job.hub, cwd=os.getcwd())
-    return Worker(store, workdir, share)
+    return store, workdir, share
 
 
 def _new_id() -> ThreadId:
