@@ -23,6 +23,7 @@ from uwf_git.cli.output.screen import (
 )
 from uwf_git.cli.session import Session, leave, stdout_is_utf8, write_bytes, write_stdout
 from uwf_git.commands.cas import (
+    BUILTIN_TYPES,
     NodeRow,
     bootstrap_store,
     cat_node,
@@ -40,6 +41,7 @@ from uwf_git.commands.cas import (
     walk_nodes,
 )
 from uwf_git.errors import BadUsage, StoreDamaged
+from uwf_git.model.builtin import META
 from uwf_git.model.text import one_line, render_time, visible_block, visible_line
 from uwf_git.surroundings import speak_utf8
 
@@ -385,8 +387,8 @@ def bootstrap_command(session: Session) -> None:
     The meta-schema, which is its own type, and the schemas of everything that uwf stores. They are
     the same in every store. Repeating it changes nothing.
     """
-    made = bootstrap_store(session.open_store(create=True), caller_of(session))
-    emit(session, {"meta": made.meta, "schemas": made.schemas}, text=_store_table)
+    bootstrap_store(session.open_store(create=True), caller_of(session))
+    emit(session, {"meta": META, "schemas": dict(BUILTIN_TYPES)}, text=_store_table)
 
 
 def _store_table(document: dict[str, Any]) -> str:

@@ -439,16 +439,9 @@ def _find_same(lookup: NodeLookup, node: Node) -> Node | None:
 # `json-cas bootstrap` and `init`: put the built-in schemas into a store.
 
 
-class Bootstrapped(NamedTuple):
-    meta: NodeHash
-
-    schemas: dict[str, NodeHash]
-
-
-def bootstrap_store(store: Store, caller: Caller) -> Bootstrapped:
+def bootstrap_store(store: Store, caller: Caller) -> None:
     """Put the built-in schemas at refs/cas/nodes, readable before there is any thread."""
     put_nodes(store, [], caller.signing(store))
-    return Bootstrapped(META, dict(BUILTIN_TYPES))
 
 
 def init_cas(path: str | None, caller: Caller) -> Initialized:
