@@ -531,20 +531,28 @@ def find_settings(store: Store, thread: ThreadId) -> Kept:
     return read_settings(settings_file(store, thread))
 
 
+def find_repositories(
+    store: Store, thread: ThreadId, environ: Mapping[str, str], *, cwd: str | None = None
+) -> tuple[str, str]:
+    """Return where the files of *thread* are recorded: where it works now, and where it began.
+
+    They may be the same, or gone. *cwd* counts where the directory of the thread is gone, as of a
+    project that was renamed.
+    """
+    began, chain = find_settings(store, thread).repository, None
+    with suppress(StoreFailed):
+        chain = find_chain(store, thread, environ, is_reading=True, cwd=cwd)
+    # Where the work tree of a fork is gone, its repository is not.
+    return began if chain is None else find_common_dir(chain.git.place.git_dir), began
+
+
 def read_log_of(
     store: Store, thread: ThreadId, names: Iterable[ThreadId], *, cwd: str
 ) -> list[Made]:
-    """Return the commits of the chains of *names*, where *thread* works and where it began.
-
-    *cwd* counts where its directory is gone, as of a project that was renamed.
-    """
-    began = find_settings(store, thread).repository
-    gits = {began: git_of(store.environ, began)} if os.path.isdir(began) else {}
-    with suppress(StoreFailed):
-        chain = find_chain(store, thread, store.environ, is_reading=True, cwd=cwd)
-        if chain is not None:
-            gits[find_common_dir(chain.git.place.git_dir)] = chain.git
-    return [made for git in gits.values() for made in _read_log(git, _name_chains(names))]
+    """Return the commits of the chains of *names*, wherever those of *thread* may be."""
+    places = dict.fromkeys(find_repositories(store, thread, store.environ, cwd=cwd))
+    gits = [git_of(store.environ, each) for each in places if os.path.isdir(each)]
+    return [made for git in gits for made in _read_log(git, _name_chains(names))]
 
 
 def _name_chains(threads: Iterable[ThreadId]) -> list[str]:
@@ -563,9 +571,8 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
     """Return the document of each of *ranges*; numbers only if the project is here."""
     found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
     with suppress(UwfError, OSError):
-        chain = None
-        if found and store.environ:
-            chain = find_chain(store, thread, store.environ, is_reading=True)
+        is_asked = found and store.environ
+        chain = find_chain(store, thread, store.environ, is_reading=True) if is_asked else None
         if chain is not None:
             asked = "".join(f"{each['after']} {each['before']}\n" for each in found.values())
             words = ("--stdin", "-r", "--root", "--always", "--numstat", "--no-renames")

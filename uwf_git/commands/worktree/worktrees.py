@@ -12,6 +12,7 @@ from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.chain import (
     SHARED,
     find_chain,
+    find_repositories,
     find_settings,
     judge_by_environ,
     read_tip,
@@ -473,12 +474,7 @@ def forget_chain(
     """
     if not has_files(store, thread):
         return None
-    chain = None
-    with suppress(StoreFailed):
-        chain = find_chain(store, thread, environ, is_reading=True)
-    # Where the work tree of a fork is gone, its repository is not.
-    began = find_settings(store, thread).repository
-    present = began if chain is None else find_common_dir(chain.git.place.git_dir)
+    present, began = find_repositories(store, thread, environ)
     ref, places = name_work(thread), dict.fromkeys((present, began))
     found = [work for each in places if (work := _delete_ref(environ, each, ref, cwd=cwd))]
     for each in places:
