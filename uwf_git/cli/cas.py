@@ -22,24 +22,7 @@ from uwf_git.cli.output.screen import (
     without_none,
 )
 from uwf_git.cli.session import Session, leave, stdout_is_utf8, write_bytes, write_stdout
-from uwf_git.commands.cas import (
-    BUILTIN_TYPES,
-    NodeRow,
-    bootstrap_store,
-    cat_node,
-    get_node,
-    get_schema_payload,
-    has_node,
-    hash_payload,
-    init_cas,
-    list_references,
-    list_schemas,
-    put_payload,
-    put_schema,
-    validate_node,
-    verify_nodes,
-    walk_nodes,
-)
+from uwf_git.commands import cas
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.builtin import META
 from uwf_git.model.text import one_line, render_time, visible_block, visible_line
@@ -48,7 +31,7 @@ from uwf_git.surroundings import speak_utf8
 # Nodes as lines and documents, for several verbs.
 
 
-def row_document(row: NodeRow) -> dict[str, Any]:
+def row_document(row: cas.NodeRow) -> dict[str, Any]:
     """Return the document of a row; `problem` is there only if there is one."""
     document = {
         "hash": row.hash,
@@ -124,7 +107,7 @@ def get_command(session: Session, node: str) -> None:
     any unique beginning, in upper or lower case. Threads, workflows and nodes put by hand are
     searched.
     """
-    found, type_name = get_node(session.open_store(), node)
+    found, type_name = cas.get_node(session.open_store(), node)
     name = "" if type_name is None else f" ({type_name})"
     written = render_time(found.timestamp) if found.timestamp else "never: it is built in"
     head = f"node: {found.hash}\ntype: {found.type}{name}\nwritten: {written}\n\n"
@@ -139,7 +122,7 @@ def cat_command(session: Session, node: str) -> None:
     Text and bytes are printed byte for byte as they were stored; on a terminal, controls are
     escaped. Everything else is JSON, on several lines.
     """
-    content = cat_node(session.open_store(), node)
+    content = cas.cat_node(session.open_store(), node)
     if content.raw is not None:
         if session.stdout_is_tty:
             write_stdout(visible_block(content.raw.decode(errors="backslashreplace")))
@@ -160,7 +143,7 @@ def cat_command(session: Session, node: str) -> None:
 @click.argument("node", metavar="HASH")
 def has_command(session: Session, node: str) -> None:
     """Check whether a node is in the store."""
-    presence = has_node(session.open_store(), node)
+    presence = cas.has_node(session.open_store(), node)
     told = "yes" if presence.exists else "no"
     emit(session, presence._asdict(), text=lambda _document: told)
     if not presence.exists:
@@ -175,7 +158,7 @@ def refs_command(session: Session, *, node: str, wide: bool) -> None:
 
     Its type first, then those in its payload, in their order there.
     """
-    references = list_references(session.open_store(), node)
+    references = cas.list_references(session.open_store(), node)
     rows = [
         {"as": "type" if each.as_type else "payload", **row_document(each.target)}
         for each in references
@@ -212,7 +195,7 @@ def walk_command(session: Session, *, node: str, wide: bool) -> None:
     Breadth first, each node once, with its depth and the node that first referred to it. With
     --format text: indented below that node.
     """
-    reached = walk_nodes(session.open_store(), node)
+    reached = cas.walk_nodes(session.open_store(), node)
     rows = [
         {"depth": each.depth, "parent": each.parent, **row_document(each.node)} for each in reached
     ]
@@ -254,7 +237,9 @@ def put_command(session: Session, given: TypedPayload) -> None:
     it changes nothing.
     """
     payload = given.read()
-    put = put_payload(session.open_store(create=True), caller_of(session), given.type_text, payload)
+    put = cas.put_payload(
+        session.open_store(create=True), caller_of(session), given.type_text, payload
+    )
     emit(session, put._asdict(), text=lambda document: document["hash"])
 
 
@@ -269,7 +254,7 @@ def hash_command(session: Session, given: TypedPayload) -> None:
     TYPE need not exist, and no store is needed unless TYPE is the beginning of a hash. The payload
     is not checked against its schema.
     """
-    name = hash_payload(given.type_text, given.read(), open_store=session.open_store)
+    name = cas.hash_payload(given.type_text, given.read(), open_store=session.open_store)
     emit(session, {"hash": name}, text=lambda document: document["hash"])
 
 
@@ -283,7 +268,7 @@ def schema_get_command(session: Session, schema: str) -> None:
 
     HASH may be any unique beginning, or the name of a built-in schema (Text).
     """
-    emit(session, get_schema_payload(session.open_store(), schema), text=payload_text)
+    emit(session, cas.get_schema_payload(session.open_store(), schema), text=payload_text)
 
 
 @verb("json-cas schema list", "json-cas schema list --limit 5 --format text")
@@ -295,7 +280,7 @@ def schema_list_command(session: Session, *, limit: int | None, wide: bool) -> N
     The built-in ones, then those that were put by hand, by title. The schemas inside workflows
     are not listed; `uwf workflow show` names them.
     """
-    rows = list_schemas(session.open_store(create=True), limit=limit)
+    rows = cas.list_schemas(session.open_store(create=True), limit=limit)
     shown = [
         {"hash": row.hash, "title": row.problem or row.title, "builtin": row.builtin}
         for row in rows
@@ -324,7 +309,7 @@ def schema_put_command(session: Session, file: Input) -> None:
     "cas_ref"`; the reference is the hash, or {"$ref": hash}. Repeating it changes nothing.
     """
     schema = read_json_input(file)
-    put = put_schema(session.open_store(create=True), caller_of(session), schema)
+    put = cas.put_schema(session.open_store(create=True), caller_of(session), schema)
     emit(session, put._asdict(), text=lambda document: document["hash"])
 
 
@@ -342,7 +327,7 @@ def schema_validate_command(session: Session, node: str, file: Input | None) -> 
     checked against it; nothing is stored.
     """
     read_value = None if file is None else lambda: read_json_input(file)
-    validated = validate_node(session.open_store(), node, read_value)
+    validated = cas.validate_node(session.open_store(), node, read_value)
     document = {
         "schema": validated.schema,
         "valid": not validated.problems,
@@ -372,7 +357,7 @@ def init_command(session: Session, path: str | None) -> None:
     As `uwf init` does, with the built-in schemas in it. PATH becomes a bare repository, unless it
     is a repository already. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
     """
-    made = init_cas(path or session.repo, caller_of(session))
+    made = cas.init_cas(path or session.repo, caller_of(session))
     emit(session, {"repo": made.store.path, "created": made.created})
 
 
@@ -387,8 +372,8 @@ def bootstrap_command(session: Session) -> None:
     The meta-schema, which is its own type, and the schemas of everything that uwf stores. They are
     the same in every store. Repeating it changes nothing.
     """
-    bootstrap_store(session.open_store(create=True), caller_of(session))
-    emit(session, {"meta": META, "schemas": dict(BUILTIN_TYPES)}, text=_store_table)
+    cas.bootstrap_store(session.open_store(create=True), caller_of(session))
+    emit(session, {"meta": META, "schemas": dict(cas.BUILTIN_TYPES)}, text=_store_table)
 
 
 def _store_table(document: dict[str, Any]) -> str:
@@ -407,7 +392,7 @@ def verify_command(session: Session, nodes: tuple[str, ...]) -> None:
     Every copy that any ref keeps is read and hashed again; the payload is checked against its
     schema, and what it refers to must be in the store.
     """
-    verified = verify_nodes(session.open_store(), list(nodes))
+    verified = cas.verify_nodes(session.open_store(), list(nodes))
     document = {
         "ok": not verified.findings,
         "checked": list(verified.checked),

@@ -18,6 +18,7 @@ from uwf_git.debug_log import debug, switch_on
 from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.plan import settings as plan
+from uwf_git.store import packing
 from uwf_git.store.git.config import (
     NAME,
     GitConfig,
@@ -37,20 +38,6 @@ from uwf_git.store.objects.incoming_pack import (
     MAX_FETCH_OBJECTS,
     MAX_FETCH_REFS,
     MAX_FETCH_SIZE,
-)
-from uwf_git.store.packing import (
-    NO_GIT,
-    Counted,
-    GcRuns,
-    count_files,
-    find_due,
-    has_failed_lately,
-    hold_gc_lock,
-    is_detached,
-    is_gc_running,
-    pack_objects,
-    take_gc_log,
-    write_gc_log,
 )
 from uwf_git.store.remotes.incoming import RECEIVE_TIMEOUT, read_fetch_limits, read_receive_limits
 from uwf_git.store.store import (
@@ -356,8 +343,8 @@ def _with_prefix(name: str) -> str:
 
 
 class Collected(NamedTuple):
-    before: Counted
-    after: Counted
+    before: packing.Counted
+    after: packing.Counted
     swept: int
     """How many leftovers of killed processes were removed."""
 
@@ -367,36 +354,40 @@ class Collected(NamedTuple):
 
 def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
     """Pack objects and refs of *store*, and remove what killed processes left."""
-    with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
-        last_failure = take_gc_log(store)
-        before = count_files(store)
+    with shared_umask(store.config), packing.hold_gc_lock(store), pause_uniting(store):
+        last_failure = packing.take_gc_log(store)
+        before = packing.count_files(store)
         swept = _remove_stale(store, environ)
         pack_refs(store)
-        pack_objects(store, environ)
-        return Collected(before, count_files(store), swept, last_failure)
+        packing.pack_objects(store, environ)
+        return Collected(before, packing.count_files(store), swept, last_failure)
 
 
 def is_gc_due(store: Store) -> bool:
     """Check whether *store* is due for packing, at the price of three directory listings."""
-    return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
+    return (
+        bool(packing.find_due(store))
+        and not packing.has_failed_lately(store)
+        and not packing.is_gc_running(store)
+    )
 
 
 def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
     """Pack or unite what is due, and return whether anything was; a concurrent gc is no error."""
-    due = find_due(store)
+    due = packing.find_due(store)
     if not due:
         return unite_packs(store) > 0
     try:
-        with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
+        with shared_umask(store.config), packing.hold_gc_lock(store), pause_uniting(store):
             _remove_stale(store, environ)
             pack_refs(store)
             if due.objects:
-                pack_objects(store, environ, auto=True)
+                packing.pack_objects(store, environ, auto=True)
                 # Logged as a failure, so that packing is not repeated after each step.
-                if find_due(store).objects:
+                if packing.find_due(store).objects:
                     why = "there are still many objects that no ref needs, too young to be deleted "
-                    write_gc_log(store, f"{why}(gc.pruneExpire)")
-    except GcRuns:
+                    packing.write_gc_log(store, f"{why}(gc.pruneExpire)")
+    except packing.GcRuns:
         return False
     return True
 
@@ -408,20 +399,20 @@ def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
     a day.
     """
     try:
-        if has_failed_lately(store):
+        if packing.has_failed_lately(store):
             return unite_packs(store) > 0
         return gc_if_due(store, environ)
     except (UwfError, OSError) as error:
-        write_gc_log(store, str(error))
+        packing.write_gc_log(store, str(error))
         return False
 
 
 def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     """Pack and unite what is due, in the background if it takes long; return what prevents it."""
     union, is_due = find_union(store), is_gc_due(store)
-    needs_git = is_due and find_due(store).objects
-    told = NO_GIT if needs_git and find_program("git", environ) is None else None
-    if not is_detached(store.config):
+    needs_git = is_due and packing.find_due(store).objects
+    told = packing.NO_GIT if needs_git and find_program("git", environ) is None else None
+    if not packing.is_detached(store.config):
         if is_due or union:
             gc_unwatched(store, environ)
         return told
@@ -434,7 +425,7 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
                 try:
                     start_background_program(argv, environ)
                 except ProgramFailed as error:
-                    write_gc_log(store, str(error))
+                    packing.write_gc_log(store, str(error))
         elif union:
             unite_packs(store)
     return told

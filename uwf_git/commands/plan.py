@@ -16,19 +16,8 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import Oid, ThreadId, check_path_below, is_thread_id
 from uwf_git.model.thread import ENDED
+from uwf_git.plan import phases
 from uwf_git.plan.hooks import HOOK_VARIABLE, Notice, StopGrace, StopServer, TurnAtWork
-from uwf_git.plan.phases import (
-    IDLE,
-    STOP_NOTICE,
-    PlanState,
-    build_state_document,
-    fold_story,
-    list_plan_rows,
-    read_state,
-    read_story,
-    write_session_log,
-    write_state,
-)
 from uwf_git.plan.project_files import (
     find_plans,
     keep_out_of_git,
@@ -59,7 +48,7 @@ def find_plan_thread(
     """
     if store is None:
         return None
-    hint = read_state(workdir, state_file=settings.state_file).get("thread")
+    hint = phases.read_state(workdir, state_file=settings.state_file).get("thread")
     named = None
     if isinstance(hint, str) and is_thread_id(hint):
         named = _read_plan_thread(store, ThreadId(hint), workdir, is_named=True)
@@ -135,7 +124,7 @@ class Views:
 
     def __init__(self, store: Store, workdir: str, settings: PlanSettings = DEFAULTS) -> None:
         self._store, self._workdir, self._settings = store, workdir, settings
-        self.state: PlanState = IDLE
+        self.state: phases.PlanState = phases.IDLE
         """Where the thread stood at the last update."""
 
     def update(self, tip: Oid, where: Mapping[str, Any]) -> None:
@@ -143,21 +132,21 @@ class Views:
 
         *where* tells the state file who drives, and where that listens (phases.py).
         """
-        story = read_story(self._store, tip)
+        story = phases.read_story(self._store, tip)
         # Known even where nothing can be written.
-        self.state = fold_story(story)
+        self.state = phases.fold_story(story)
         if not os.path.isdir(self._workdir):
             # Renamed meanwhile: nothing is to come back under the old name.
             return
         # The hook asks the state file whether to speak at all, so it comes first.
-        write_state(self._workdir, self.state, where, state_file=self._settings.state_file)
-        write_session_log(self._workdir, story, memory_dir=self._settings.memory_dir)
+        phases.write_state(self._workdir, self.state, where, state_file=self._settings.state_file)
+        phases.write_session_log(self._workdir, story, memory_dir=self._settings.memory_dir)
 
 
 def find_where(
     store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
 ) -> dict[str, Any]:
-    known = read_state(workdir, state_file=settings.state_file)
+    known = phases.read_state(workdir, state_file=settings.state_file)
     listens = {"address": known.get("address"), "port": known.get("port")}
     is_known = known.get("thread") == thread
     return {"thread": thread, "repo": store.path} | (listens if is_known else {})
@@ -176,7 +165,7 @@ def read_plan_status(
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
-        return build_state_document(IDLE, {}) | {"driver": None}
+        return phases.build_state_document(phases.IDLE, {}) | {"driver": None}
     state = _read_state_of(store, found)
     thread = found.record.thread
     where = find_where(store, workdir, thread, settings)
@@ -186,13 +175,15 @@ def read_plan_status(
             # Whoever drives may have written something newer.
             if get_head(store, thread).commit == found.commit.oid:
                 where = find_where(store, workdir, thread, settings)
-                write_state(workdir, state, where, state_file=settings.state_file)
+                phases.write_state(workdir, state, where, state_file=settings.state_file)
     driver = find_driver(store, thread)
     if driver is None:
         where |= {"address": None, "port": None}
     reached = None if found.record.status in ENDED else find_limit(store, found)
     limit = {} if reached is None else {"limit": reached.message}
-    return build_state_document(state, where) | {"driver": driver and driver.get("pid")} | limit
+    return (
+        phases.build_state_document(state, where) | {"driver": driver and driver.get("pid")} | limit
+    )
 
 
 def read_plan_rows(
@@ -200,13 +191,13 @@ def read_plan_rows(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a row for each plan of *workdir*, and a line for each file almost named as a plan."""
     found = find_plan_thread(store, workdir, settings)
-    state = IDLE if store is None or found is None else _read_state_of(store, found)
+    state = phases.IDLE if store is None or found is None else _read_state_of(store, found)
     there = find_plans(workdir, find_plan_dir(found, settings))
-    return list_plan_rows(state, there.plans), list_misnamed(there)
+    return phases.list_plan_rows(state, there.plans), list_misnamed(there)
 
 
-def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
-    return fold_story(read_story(store, tip.commit.oid))
+def _read_state_of(store: Store, tip: Snapshot) -> phases.PlanState:
+    return phases.fold_story(phases.read_story(store, tip.commit.oid))
 
 
 # `uwf plan run`: whether plans may be begun in a directory, and the folders that they need.
@@ -373,13 +364,13 @@ class StopWatch:
             self._recorded += 1
             # The turn has ended, or its agent has put something else there.
             with suppress(OSError):
-                add_to_trace(step_dir, {"type": STOP_NOTICE, "notice": _shorten(notice)})
+                add_to_trace(step_dir, {"type": phases.STOP_NOTICE, "notice": _shorten(notice)})
 
 
 def _has_stopped(step_dir: str) -> bool:
     """Return whether the program of a turn that a dead driver began has told of its stop."""
     trace = read_step_dir(step_dir).trace or {}
-    return any(event.get("type") == STOP_NOTICE for event in trace.get("events", ()))
+    return any(event.get("type") == phases.STOP_NOTICE for event in trace.get("events", ()))
 
 
 def _shorten(notice: Notice) -> dict[str, Any]:

@@ -30,39 +30,9 @@ from uwf_git.commands.step.step_thread import StepRequest, check_branches, step_
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.errors import Refused
+from uwf_git.library import starting, values
 from uwf_git.library.arguments import check_arguments, check_number
 from uwf_git.library.players import RolePlayer
-from uwf_git.library.starting import (
-    AgentsByRole,
-    AppendedSource,
-    Limits,
-    WorkflowSource,
-    find_source,
-    new_agents,
-    new_task_id,
-    put_text,
-    read_source,
-    to_agent_words,
-    to_limit_names,
-)
-from uwf_git.library.values import (
-    BackgroundRun,
-    OnStep,
-    Place,
-    TaskEvent,
-    TaskFiles,
-    TaskRun,
-    TaskState,
-    TaskStatus,
-    TaskStep,
-    build_task_files,
-    build_task_run,
-    build_task_step,
-    build_watcher,
-    query_task,
-    to_path,
-    walk_events,
-)
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
@@ -78,7 +48,7 @@ class TaskHandle:
 
     __slots__ = ("_place", "task_id")
 
-    def __init__(self, place: Place, task_id: str) -> None:
+    def __init__(self, place: values.Place, task_id: str) -> None:
         self._place = place
         self.task_id = task_id
 
@@ -93,16 +63,16 @@ class TaskHandle:
     def __hash__(self) -> int:
         return hash(self.task_id)
 
-    def query(self) -> TaskStatus:
+    def query(self) -> values.TaskStatus:
         """Return the task's status and state.
 
         Raises:
             StoreDamaged: it cannot be read.
         """
-        return query_task(self._place, self.task_id)
+        return values.query_task(self._place, self.task_id)
 
     @property
-    def status(self) -> TaskState:
+    def status(self) -> values.TaskState:
         """The status now."""
         return self.query().status
 
@@ -159,11 +129,11 @@ class TaskHandle:
     def step(
         self,
         *,
-        agent: AgentsByRole | str | None = None,
+        agent: starting.AgentsByRole | str | None = None,
         workdir: str | os.PathLike[str] | None = None,
         trust: bool = False,
         jobs: int = 4,
-    ) -> TaskStep:
+    ) -> values.TaskStep:
         """Take the next step; of a task that has split, one of each branch, *jobs* at a time.
 
         *agent* plays this step: a command, or as the *agents* of ``start`` for the role whose turn
@@ -179,10 +149,10 @@ class TaskHandle:
         """
         check_number("TaskHandle.step(jobs=…)", jobs, least=1)
         with self._stepping(agent, jobs, trust=trust) as (store, request):
-            asked = request._replace(workdir=to_path(workdir))
+            asked = request._replace(workdir=values.to_path(workdir))
             stepped = step_thread(store, self._place.caller, asked)
             check_branches(stepped)
-            return build_task_step(store, stepped)
+            return values.build_task_step(store, stepped)
 
     def run(
         self,
@@ -190,11 +160,11 @@ class TaskHandle:
         until: str | None = None,
         max_steps: int | None = None,
         wait: bool = False,
-        agent: AgentsByRole | str | None = None,
+        agent: starting.AgentsByRole | str | None = None,
         trust: bool = False,
-        on_step: OnStep | None = None,
+        on_step: values.OnStep | None = None,
         jobs: int = 4,
-    ) -> TaskRun:
+    ) -> values.TaskRun:
         """Take steps until there is a reason to stop, and return it.
 
         The run stops at the end, at a person's turn, when the task is paused or cancelled, when an
@@ -217,13 +187,13 @@ class TaskHandle:
                 store,
                 self._place.caller,
                 DriveRequest(request, max_steps, until, wait, may_do_nothing=True),
-                watcher=build_watcher(self._place, store, on_step),
+                watcher=values.build_watcher(self._place, store, on_step),
             )
-            return build_task_run(store, driven)
+            return values.build_task_run(store, driven)
 
     def stream(
-        self, *, until: str | None = None, agent: AgentsByRole | str | None = None
-    ) -> Iterator[TaskStep]:
+        self, *, until: str | None = None, agent: starting.AgentsByRole | str | None = None
+    ) -> Iterator[values.TaskStep]:
         """Take steps until ``run`` would stop, and yield each before the next one is begun.
 
         The branches of a task that has split take theirs one after another.
@@ -232,11 +202,11 @@ class TaskHandle:
             Refused, Conflict, KeyboardInterrupt: as ``run`` does.
         """
         while True:
-            taken: list[TaskStep] = []
+            taken: list[values.TaskStep] = []
             is_over = partial(bool, taken)
             with self._stepping(agent) as (store, step):
                 asked = DriveRequest(step, 1, until, may_do_nothing=True, is_over=is_over)
-                watcher = build_watcher(self._place, store, taken.append)
+                watcher = values.build_watcher(self._place, store, taken.append)
                 driven = drive_thread(store, self._place.caller, asked, watcher=watcher)
             yield from taken
             if driven.stopped != "max-steps" or not taken:
@@ -244,7 +214,7 @@ class TaskHandle:
 
     def run_in_background(
         self, *, until: str | None = None, max_steps: int | None = None, wait: bool = False
-    ) -> BackgroundRun:
+    ) -> values.BackgroundRun:
         """Start a process that drives the task, as ``run`` does; it outlives this one.
 
         Raises:
@@ -273,9 +243,9 @@ class TaskHandle:
             max_steps=max_steps,
             wait=wait,
         )
-        return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)
+        return values.BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)
 
-    def wait(self, timeout_s: float | None = None) -> TaskStatus:
+    def wait(self, timeout_s: float | None = None) -> values.TaskStatus:
         """Wait until no process works on the task, and return its status.
 
         Raises:
@@ -287,7 +257,9 @@ class TaskHandle:
         wait_for_threads(self._place.open(), request, on_rest=lambda _rest: None)
         return self.query()
 
-    def events(self, *, since: str | None = None, follow: bool = False) -> Iterator[TaskEvent]:
+    def events(
+        self, *, since: str | None = None, follow: bool = False
+    ) -> Iterator[values.TaskEvent]:
         """Yield the events of the task and its branches after the event *since*, oldest first.
 
         With *follow*, wait for more until the task ends; without *since*, skip older events.
@@ -295,7 +267,7 @@ class TaskHandle:
         Raises:
             Refused: there is no such event.
         """
-        return walk_events(self._place, self.task_id, since=since, follow=follow)
+        return values.walk_events(self._place, self.task_id, since=since, follow=follow)
 
     def pause(self, reason: str = "") -> None:
         """Let no further step begin; a step under way is finished and recorded.
@@ -363,7 +335,7 @@ class TaskHandle:
         content: str = "",
         state: Mapping[str, Any] | None = None,
         note: str = "",
-    ) -> TaskStep:
+    ) -> values.TaskStep:
         """Answer for the role that waits for a person.
 
         *state* is a JSON merge patch; *note* is recorded in the commit.
@@ -376,10 +348,10 @@ class TaskHandle:
         with self._place.writing() as store:
             question = read_question(store, caller, self.task_id, default=self._place.agent)
             answer = PersonAnswer(meta, content, state, note=note)
-            return build_task_step(store, answer_thread(store, caller, question, answer))
+            return values.build_task_step(store, answer_thread(store, caller, question, answer))
 
     def append_nodes(
-        self, addition: AppendedSource, reason: str = "", *, to: str | None = None
+        self, addition: starting.AppendedSource, reason: str = "", *, to: str | None = None
     ) -> None:
         """Add to this task alone: roles and transitions to a graph, nodes to a flow.
 
@@ -392,8 +364,10 @@ class TaskHandle:
         """
         from uwf_git.commands.control.append import AppendRequest, append_to_thread  # noqa: PLC0415 (YAML and schemas: 100 ms)
 
-        text, path = read_source(addition, self._place.cwd)
-        asked = AppendRequest(self.task_id, text, path, reason, to, *new_agents(self._place))
+        text, path = starting.read_source(addition, self._place.cwd)
+        asked = AppendRequest(
+            self.task_id, text, path, reason, to, *starting.new_agents(self._place)
+        )
         with self._place.writing() as store:
             append_to_thread(store, self._place.caller, asked)
 
@@ -410,9 +384,9 @@ class TaskHandle:
     def amend(
         self,
         *,
-        workflow: WorkflowSource | None = None,
-        agents: AgentsByRole | str | None = None,
-        limits: Limits | None = None,
+        workflow: starting.WorkflowSource | None = None,
+        agents: starting.AgentsByRole | str | None = None,
+        limits: starting.Limits | None = None,
         reason: str = "",
     ) -> None:
         """Change the workflow, the agents or the limits for the rest of the task.
@@ -425,12 +399,14 @@ class TaskHandle:
                 which the task stands, or differs on the way there; the task has split.
             Conflict: *workflow* is given, and a step is under way.
         """
-        source = None if workflow is None else find_source(workflow, self._place.cwd)
+        source = None if workflow is None else starting.find_source(workflow, self._place.cwd)
         name = str(workflow) if workflow is not None and source is None else None
-        words, named = to_agent_words(agents), to_limit_names(limits)
-        request = AmendRequest(self.task_id, name, words, named, reason, *new_agents(self._place))
+        words, named = starting.to_agent_words(agents), starting.to_limit_names(limits)
+        request = AmendRequest(
+            self.task_id, name, words, named, reason, *starting.new_agents(self._place)
+        )
         with self._place.writing() as store:
-            put = None if source is None else partial(put_text, self._place, store, source)
+            put = None if source is None else partial(starting.put_text, self._place, store, source)
             amend_thread(store, self._place.caller, request, put=put)
 
     def fork(
@@ -446,28 +422,28 @@ class TaskHandle:
         *at* is the number or the hash of a step, by default the newest; *from_role* repeats that
         role's newest turn. Of a task that has split it splits anew. ``Refused``: no such step.
         """
-        request = ForkRequest(self.task_id, at, from_role, reason, to_path(workdir))
-        thread = new_task_id(self._place)
+        request = ForkRequest(self.task_id, at, from_role, reason, values.to_path(workdir))
+        thread = starting.new_task_id(self._place)
         with self._place.writing() as store:
             fork_thread(store, self._place.caller, request, thread=thread)
         return TaskHandle(self._place, thread)
 
-    def files(self, step: int | str | None = None) -> TaskFiles:
+    def files(self, step: int | str | None = None) -> values.TaskFiles:
         """Return what *step* changed in the project: its number, its hash or a commit.
 
         None: all that changed since the first step. ``Refused``: no such step, or nothing recorded.
         """
         named = None if step is None else str(step)
         store = self._place.open()
-        return build_task_files(find_files(store, self._place.environ, self.task_id, named))
+        return values.build_task_files(find_files(store, self._place.environ, self.task_id, named))
 
-    def restore(self, step: int | str, *, before: bool = False) -> TaskFiles:
+    def restore(self, step: int | str, *, before: bool = False) -> values.TaskFiles:
         """Make the project's files as they were after *step*, or *before* it; return what changed.
 
         What is there is recorded first: restoring ``before`` of the result undoes this. All files
         change or none. ``Conflict``: a file that is in no commit is in the way, or an agent works.
         """
-        return build_task_files(self._steer(restore_files, str(step), is_before=before))
+        return values.build_task_files(self._steer(restore_files, str(step), is_before=before))
 
     def _steer(self, change: Callable[..., Changed], *words: Any, **more: Any) -> Changed:
         with self._place.writing() as store:
@@ -475,9 +451,9 @@ class TaskHandle:
 
     @contextmanager
     def _stepping(
-        self, agent: AgentsByRole | str | None, jobs: int = 4, *, trust: bool = False
+        self, agent: starting.AgentsByRole | str | None, jobs: int = 4, *, trust: bool = False
     ) -> Iterator[tuple[Store, StepRequest]]:
-        choice = Choice(to_agent_words(agent), self._place.agent, trust)
+        choice = Choice(starting.to_agent_words(agent), self._place.agent, trust)
         player = RolePlayer(self._place.players, self._place.now_ms, self._place.memory)
         with self._place.writing() as store:
             try:

@@ -19,21 +19,10 @@ from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
 from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import FUNCTION
+from uwf_git.library import starting
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.players import PlayerFunction, StepMemory
-from uwf_git.library.starting import (
-    AgentsByRole,
-    AppendedSource,
-    Limits,
-    WorkflowSource,
-    find_source,
-    list_player_words,
-    new_task_id,
-    put_source,
-    to_agent_words,
-    to_limit_names,
-)
 from uwf_git.library.values import (
     KeptStore,
     OnStep,
@@ -178,7 +167,7 @@ class TaskRuntime:
         """The git directory."""
         return self._place.path
 
-    def put(self, workflow: WorkflowSource) -> "PutWorkflow":
+    def put(self, workflow: starting.WorkflowSource) -> "PutWorkflow":
         """Register a workflow: YAML, the path of a file, or a definition as a dict.
 
         The agents that it names are trusted in this store from now on. Putting the same workflow
@@ -187,7 +176,7 @@ class TaskRuntime:
         Raises:
             Refused: it is invalid; the message lists every problem.
         """
-        return put_source(self._place, workflow)
+        return starting.put_source(self._place, workflow)
 
     def draft(
         self, wish: str, *, agent: str | None = None, on_step: OnStep | None = None
@@ -209,7 +198,9 @@ class TaskRuntime:
         # A player is no program; without one the first turn says what is missing.
         request = drafts.DraftRequest(wish, agent, place.agent, needs_agent=False)
         with place.writing() as store:
-            begun = drafts.start_draft(store, place.caller, request, thread=new_task_id(place))
+            begun = drafts.start_draft(
+                store, place.caller, request, thread=starting.new_task_id(place)
+            )
         run = TaskHandle(place, begun.thread).run(on_step=on_step)
         if run.stopped == "failed" and run.failure is not None:
             raise run.failure
@@ -228,12 +219,12 @@ class TaskRuntime:
 
     def start(
         self,
-        workflow: WorkflowSource,
+        workflow: starting.WorkflowSource,
         prompt: str | None = None,
         *,
         state: Mapping[str, Any] | None = None,
-        agents: AgentsByRole | str | None = None,
-        limits: Limits | None = None,
+        agents: starting.AgentsByRole | str | None = None,
+        limits: starting.Limits | None = None,
         workdir: str | os.PathLike[str] | None = None,
         parent: str | None = None,
     ) -> TaskHandle:
@@ -252,20 +243,20 @@ class TaskRuntime:
         """
         where = to_path(workdir)
         name = str(workflow)
-        if find_source(workflow, self._place.cwd) is not None:
-            name = put_source(self._place, workflow, workdir=where).workflow
-        words = (*list_player_words(self._place, name), *to_agent_words(agents))
+        if starting.find_source(workflow, self._place.cwd) is not None:
+            name = starting.put_source(self._place, workflow, workdir=where).workflow
+        words = (*starting.list_player_words(self._place, name), *starting.to_agent_words(agents))
         request = StartRequest(
             name,
             prompt,
             words,
             self._place.agent,
             where,
-            limits=to_limit_names(limits),
+            limits=starting.to_limit_names(limits),
             parent=parent,
             state=state,
         )
-        thread = new_task_id(self._place)
+        thread = starting.new_task_id(self._place)
         with self._place.writing() as store:
             start_thread(store, self._place.caller, request, thread=thread)
         return TaskHandle(self._place, thread)
@@ -372,7 +363,7 @@ class TaskRuntime:
     def append(
         self,
         task_id: str,
-        addition: AppendedSource,
+        addition: starting.AppendedSource,
         reason: str = "",
         *,
         to: str | None = None,

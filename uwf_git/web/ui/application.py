@@ -34,40 +34,7 @@ from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.naming import resolve_thread
-from uwf_git.web.ui.answers import (
-    HEADERS,
-    MOST_BODY_BYTES,
-    OPEN_PATHS,
-    OTHER_HOST,
-    TOO_LARGE,
-    Asked,
-    Created,
-    Describe,
-    Picture,
-    Refusal,
-    RequestHead,
-    bad_body,
-    check_head,
-    hold_redirect,
-    is_asset,
-    read_asset,
-    tell_error,
-    write_json,
-)
-from uwf_git.web.ui.controls import (
-    CONTROLS,
-    begin_draft,
-    check_answer,
-    control_thread,
-    draw_draft,
-    draw_workflow,
-    list_agents,
-    list_registered,
-    put_draft,
-    start_new,
-    view_draft,
-    view_workflow,
-)
+from uwf_git.web.ui import answers, controls
 from uwf_git.web.ui.site import (
     Changes,
     LiveLogs,
@@ -83,7 +50,7 @@ from uwf_git.web.ui.site import (
 
 # The table of what the server answers: the one list that the application and its tests read.
 
-Answer = dict[str, Any] | Created | Picture
+Answer = dict[str, Any] | answers.Created | answers.Picture
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
@@ -92,11 +59,11 @@ class Route(NamedTuple):
     path: str
     """With the names of its parts in braces."""
 
-    answer: Callable[[Site, Asked], Answer]
+    answer: Callable[[Site, answers.Asked], Answer]
     query: Sequence[str] = ()
 
 
-def view_about(site: Site, _asked: Asked) -> dict[str, Any]:
+def view_about(site: Site, _asked: answers.Asked) -> dict[str, Any]:
     return {
         "version": version("uwf"),
         "store": site.place.path,
@@ -105,15 +72,15 @@ def view_about(site: Site, _asked: Asked) -> dict[str, Any]:
     }
 
 
-def list_threads(site: Site, asked: Asked) -> dict[str, Any]:
+def list_threads(site: Site, asked: answers.Asked) -> dict[str, Any]:
     """List the threads in groups, at most 100 at a time."""
     query, at = asked.query, site.read_at()
     show = query.get("show", "active")
     if show not in SHOWN:
-        raise bad_body("show", f"one of {', '.join(SHOWN)} is needed")
+        raise answers.bad_body("show", f"one of {', '.join(SHOWN)} is needed")
     status = query.get("status") or None
     if status not in {None, *order_statuses()}:
-        raise bad_body("status", f"one of {', '.join(order_statuses())} is needed")
+        raise answers.bad_body("status", f"one of {', '.join(order_statuses())} is needed")
     within, cost = _take_number(query, "within"), _take_number(query, "cost")
     wanted = Wanted(
         show,
@@ -132,11 +99,11 @@ def _take_number(query: Mapping[str, str], name: str) -> float | None:
     if not text:
         return None
     if not _NUMBER.fullmatch(text):
-        raise bad_body(name, "a number is needed")
+        raise answers.bad_body(name, "a number is needed")
     return float(text)
 
 
-def read_log(site: Site, asked: Asked) -> dict[str, Any]:
+def read_log(site: Site, asked: answers.Asked) -> dict[str, Any]:
     after = int(_take_number(asked.query, "after") or 0)
     return site.logs.read(resolve_thread(site.open(), asked.params["thread"]), after)
 
@@ -155,17 +122,20 @@ ROUTES: Sequence[Route] = (
     Route("GET", f"{_THREAD}/prompt", view_prompt),
     Route("GET", f"{_THREAD}/log", read_log, ("after",)),
     Route("GET", f"{_THREAD}/question", view_question),
-    Route("POST", f"{_THREAD}/question", check_answer),
-    *(Route("POST", f"{_THREAD}/{verb}", control_thread(verb)) for verb in CONTROLS),
-    Route("POST", "/api/threads", start_new),
-    Route("GET", "/api/workflows", list_registered),
-    Route("GET", "/api/workflows/{name}", view_workflow),
-    Route("GET", "/api/workflows/{name}/picture", draw_workflow),
-    Route("GET", "/api/agents", list_agents, ("thread",)),
-    Route("POST", "/api/drafts", begin_draft),
-    Route("GET", "/api/drafts/{thread}", view_draft),
-    Route("GET", "/api/drafts/{thread}/picture", draw_draft),
-    Route("POST", "/api/drafts/{thread}/put", put_draft),
+    Route("POST", f"{_THREAD}/question", controls.check_answer),
+    *(
+        Route("POST", f"{_THREAD}/{verb}", controls.control_thread(verb))
+        for verb in controls.CONTROLS
+    ),
+    Route("POST", "/api/threads", controls.start_new),
+    Route("GET", "/api/workflows", controls.list_registered),
+    Route("GET", "/api/workflows/{name}", controls.view_workflow),
+    Route("GET", "/api/workflows/{name}/picture", controls.draw_workflow),
+    Route("GET", "/api/agents", controls.list_agents, ("thread",)),
+    Route("POST", "/api/drafts", controls.begin_draft),
+    Route("GET", "/api/drafts/{thread}", controls.view_draft),
+    Route("GET", "/api/drafts/{thread}/picture", controls.draw_draft),
+    Route("POST", "/api/drafts/{thread}/put", controls.put_draft),
 )
 
 STREAM = "/api/stream"
@@ -180,13 +150,13 @@ _READERS, _WRITERS = 4, 16
 
 
 class BodyRefused(Exception):
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: answers.Refusal) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
 
 
 class Application:
-    def __init__(self, site: Site, changes: Changes, describe: Describe) -> None:
+    def __init__(self, site: Site, changes: Changes, describe: answers.Describe) -> None:
         self._site, self._changes, self._describe = site, changes, describe
         self._readers, self._writers = Workers(_READERS), Workers(_WRITERS)
         # A chat may wait for a thread; the page must not wait for a chat.
@@ -210,7 +180,7 @@ class Application:
             Path(path, endpoint, methods=[method])
             for (method, path), endpoint in self.list_endpoints().items()
         ]
-        assets = (*OPEN_PATHS, "/modules/{name}")
+        assets = (*answers.OPEN_PATHS, "/modules/{name}")
         inner = Starlette(
             routes=[*routes, *(Path(path, self._asset, methods=["GET"]) for path in assets)],
             exception_handlers=dict.fromkeys((404, 405, Exception), self._tell_any),
@@ -224,7 +194,7 @@ class Application:
 
         async def answer(request: Request) -> Response:
             body = _parse(await _read_body(request)) if route.method == "POST" else {}
-            asked = Asked(request.path_params, _read_query(request, route), body)
+            asked = answers.Asked(request.path_params, _read_query(request, route), body)
             return await workers.run(lambda: self._answer(route, asked))
 
         return partial(self._guard, answer)
@@ -239,16 +209,20 @@ class Application:
         except Exception as error:  # noqa: BLE001 (described below, a bug as well)
             return self._tell(error)
 
-    def _answer(self, route: Route, asked: Asked) -> Response:
+    def _answer(self, route: Route, asked: answers.Asked) -> Response:
         answer = route.answer(self._site, asked)
-        if isinstance(answer, Picture):
+        if isinstance(answer, answers.Picture):
             return Response(answer.svg.encode(errors="replace"), media_type="image/svg+xml")
-        document, status = (answer.document, 201) if isinstance(answer, Created) else (answer, 200)
-        return Response(write_json(document, self._site.mask), status, media_type=_JSON)
+        document, status = (
+            (answer.document, 201) if isinstance(answer, answers.Created) else (answer, 200)
+        )
+        return Response(answers.write_json(document, self._site.mask), status, media_type=_JSON)
 
     def _tell(self, error: Exception) -> Response:
-        status, document = tell_error(self._describe(error), self._site.mask, self._site.place.path)
-        return Response(write_json(document), status, media_type=_JSON)
+        status, document = answers.tell_error(
+            self._describe(error), self._site.mask, self._site.place.path
+        )
+        return Response(answers.write_json(document), status, media_type=_JSON)
 
     def _tell_missing(self) -> Response:
         return self._tell(Refused("there is nothing at this address", code="no-such-route"))
@@ -265,7 +239,7 @@ class Application:
         return self._tell(error)
 
     async def _asset(self, request: Request) -> Response:
-        found = read_asset(request.url.path) if is_asset(request.url.path) else None
+        found = answers.read_asset(request.url.path) if answers.is_asset(request.url.path) else None
         if found is None:
             return self._tell_missing()
         return Response(found[1], media_type=found[0])
@@ -284,14 +258,14 @@ class Application:
 
     async def _stream(self, request: Request) -> Response:
         since = request.query_params.get("since")
-        lines = (write_json(line) + b"\n" async for line in self._changes.follow(since))
+        lines = (answers.write_json(line) + b"\n" async for line in self._changes.follow(since))
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 def _read_query(request: Request, route: Route) -> dict[str, str]:
     query = dict(request.query_params.multi_items())
     for name in query.keys() - set(route.query):
-        raise bad_body(name, "there is no such name in the query")
+        raise answers.bad_body(name, "there is no such name in the query")
     return query
 
 
@@ -302,10 +276,12 @@ async def _read_body(request: Request) -> bytes:
         async with asyncio.timeout(_BODY_S):
             async for chunk in request.stream():
                 content += chunk
-                if len(content) > MOST_BODY_BYTES:
-                    raise BodyRefused(TOO_LARGE)
+                if len(content) > answers.MOST_BODY_BYTES:
+                    raise BodyRefused(answers.TOO_LARGE)
     except TimeoutError:
-        raise BodyRefused(Refusal(408, "too-slow", "the body did not come in time")) from None
+        raise BodyRefused(
+            answers.Refusal(408, "too-slow", "the body did not come in time")
+        ) from None
     return bytes(content)
 
 
@@ -314,21 +290,21 @@ def _parse(content: bytes) -> dict[str, Any]:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise bad_body("", f"it is no JSON: {error}") from None
+        raise answers.bad_body("", f"it is no JSON: {error}") from None
     if not isinstance(value, dict):
-        raise bad_body("", "an object is needed")
+        raise answers.bad_body("", "an object is needed")
     return value
 
 
-def refuse(refusal: Refusal) -> Response:
+def refuse(refusal: answers.Refusal) -> Response:
     """Return the answer to a request that is refused; the connection ends, its body is not read."""
     headers = {"connection": "close"}
     return Response(write_refusal(refusal), refusal.status, headers=headers, media_type=_JSON)
 
 
-def write_refusal(refusal: Refusal) -> bytes:
+def write_refusal(refusal: answers.Refusal) -> bytes:
     error = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
-    return write_json({"error": error})
+    return answers.write_json({"error": error})
 
 
 class _Guarded:
@@ -340,11 +316,11 @@ class _Guarded:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                message["headers"] = [*message.get("headers", ()), *answers.HEADERS]
             await send(message)
 
-        head = RequestHead(scope["method"], scope["path"], scope["headers"])
-        refusal = check_head(head, self._token, is_open=is_asset(head.path))
+        head = answers.RequestHead(scope["method"], scope["path"], scope["headers"])
+        refusal = answers.check_head(head, self._token, is_open=answers.is_asset(head.path))
         answer = self._inner if refusal is None else refuse(refusal)
         await answer(scope, receive, send_guarded)
 
@@ -366,7 +342,7 @@ class ServeRequest(NamedTuple):
     """$UWF_AGENT."""
 
     new_thread_id: Callable[[], ThreadId]
-    describe: Describe
+    describe: answers.Describe
     port: int = 0
     """0: a free one."""
 
@@ -387,7 +363,7 @@ def serve(request: ServeRequest, on_listening: Callable[[Listening], None]) -> N
         port = listener.getsockname()[1]
         address = f"http://{_HOST}:{port}/#{token}"
         # The second: Ctrl-C before the loop has its handlers.
-        with hold_redirect(request.store, address) as page, suppress(KeyboardInterrupt):
+        with answers.hold_redirect(request.store, address) as page, suppress(KeyboardInterrupt):
             listening = Listening(address, port, page)
             asyncio.run(_run(request, token, listener, lambda: on_listening(listening)))
 
@@ -500,17 +476,17 @@ class _Protocol(H11Protocol):
             self.transport.close()
             return
         # h11 looks for one Host first; what it found stands in the error that is being handled.
-        refusal = OTHER_HOST if "Host:" in str(sys.exception()) else _NO_HTTP
+        refusal = answers.OTHER_HOST if "Host:" in str(sys.exception()) else _NO_HTTP
         body = write_refusal(refusal)
         lines = [
             b"HTTP/1.1 %d Refused" % refusal.status,
             b"content-type: application/json",
             b"content-length: %d" % len(body),
             b"connection: close",
-            *(b": ".join(each) for each in HEADERS),
+            *(b": ".join(each) for each in answers.HEADERS),
         ]
         self.transport.write(b"\r\n".join([*lines, b"", body]))
         self.transport.close()
 
 
-_NO_HTTP = Refusal(400, "bad-http", "this is no valid request")
+_NO_HTTP = answers.Refusal(400, "bad-http", "this is no valid request")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
+from uwf_git.commands import start
 from uwf_git.commands.control.answer import (
     AnswerRefused,
     PersonAnswer,
@@ -30,18 +31,6 @@ from uwf_git.commands.draft import (
 )
 from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.inspect.show import read_moment
-from uwf_git.commands.start import (
-    Agent,
-    StartRequest,
-    check_agents,
-    find_agent_problem,
-    find_agents,
-    find_default,
-    find_startable,
-    list_startable,
-    name_agent,
-    start_thread,
-)
 from uwf_git.commands.turn.choose_agent import Choice, bind_roles, find_played, read_played
 from uwf_git.commands.turn.turn import list_field_problems
 from uwf_git.commands.workflow.build import picture_source, picture_workflow, put_workflow
@@ -71,7 +60,7 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
     store, directory = site.open(), site.place.cwd
     if "thread" in asked.query:
         directory = find_directory(site, store, resolve_thread(store, asked.query["thread"]))
-    default = find_default(site.here(store), directory)
+    default = start.find_default(site.here(store), directory)
     rows = [
         {
             "id": name,
@@ -80,9 +69,9 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
                 f"{key} {json.dumps(value)}" for key, value in agent.items() if key != "command"
             ),
         }
-        for name, agent in find_agents(site.here(store), directory).items()
+        for name, agent in start.find_agents(site.here(store), directory).items()
     ]
-    return {"agents": rows, "default": None if default is None else name_agent(default)}
+    return {"agents": rows, "default": None if default is None else start.name_agent(default)}
 
 
 def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
@@ -91,7 +80,7 @@ def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
 
 def read_agents(
     site: Site, store: Store, given: Any, roles: Collection[str], directory: str
-) -> dict[str, Agent]:
+) -> dict[str, start.Agent]:
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
@@ -100,11 +89,11 @@ def read_agents(
         # As a word of `--agent` another name may be a command.
         if role not in roles:
             raise bad_body(f"agents/{role}", "the workflow has no such role")
-    agents = find_agents(site.here(store), directory)
+    agents = start.find_agents(site.here(store), directory)
     return {role: _find_one(agents, name, f"agents/{role}") for role, name in given.items()}
 
 
-def _find_one(agents: dict[str, Agent], name: str, field: str) -> Agent:
+def _find_one(agents: dict[str, start.Agent], name: str, field: str) -> start.Agent:
     if name not in agents:
         raise bad_body(field, "no agent that is trusted here has this id")
     return agents[name]
@@ -317,17 +306,17 @@ def tell_drive(
 
 
 def list_registered(site: Site, _asked: Asked) -> dict[str, Any]:
-    return {"workflows": list_startable(site.open())}
+    return {"workflows": start.list_startable(site.open())}
 
 
 def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
     store = site.open()
-    found = find_startable(store, asked.params["name"])
+    found = start.find_startable(store, asked.params["name"])
     workflow, nodes = found.workflow, {node.hash: node for node in found.closure}
     played = find_played(workflow, found.closure)
     bound = bind_roles(store, played, default=site.place.agent, directory=site.place.cwd)
     here = site.here(store)
-    offered = find_agents(here, here.cwd)
+    offered = start.find_agents(here, here.cwd)
 
     def view_agent(role: str) -> dict[str, Any]:
         agent = bound.agents.get(role)
@@ -335,8 +324,8 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
             return {"agent": None, "agentId": None, "problem": None}
         return {
             "agent": agent["command"],
-            "agentId": name_agent(agent) if name_agent(agent) in offered else None,
-            "problem": find_agent_problem(here, agent, workflow.name, bound.typed),
+            "agentId": start.name_agent(agent) if start.name_agent(agent) in offered else None,
+            "problem": start.find_agent_problem(here, agent, workflow.name, bound.typed),
         }
 
     return {
@@ -357,7 +346,7 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def draw_workflow(site: Site, asked: Asked) -> Picture:
-    found = find_startable(site.open(), asked.params["name"])
+    found = start.find_startable(site.open(), asked.params["name"])
     return draw(site, picture_workflow(found.workflow, found.closure))
 
 
@@ -367,12 +356,12 @@ def start_new(site: Site, asked: Asked) -> Created:
     check_names(body, "workflow", "prompt", "agents", "go")
     goes = check_go(body)
     with place.writing() as store:
-        found = find_startable(store, take_text(body, "workflow", needed=True))
+        found = start.find_startable(store, take_text(body, "workflow", needed=True))
         roles = find_played(found.workflow, found.closure).roles
         agents = read_agents(site, store, body.get("agents"), roles, place.cwd)
         words = to_agent_words(agents)
-        check_agents(site.here(store), found, words, is_driven=goes)
-        request = StartRequest(
+        start.check_agents(site.here(store), found, words, is_driven=goes)
+        request = start.StartRequest(
             found.workflow.name,
             take_text(body, "prompt") or None,
             words,
@@ -380,7 +369,7 @@ def start_new(site: Site, asked: Asked) -> Created:
             needs_agents=goes,
             found=found,
         )
-        started = start_thread(store, place.caller, request, thread=site.new_thread_id())
+        started = start.start_thread(store, place.caller, request, thread=site.new_thread_id())
     return Created(go_on(site, TaskHandle(place, started.thread), body))
 
 
@@ -415,7 +404,7 @@ def begin_draft(site: Site, asked: Asked) -> Created:
         named = take_text(body, "agent")
         words = None
         if named:
-            agent = _find_one(find_agents(site.here(store), place.cwd), named, "agent")
+            agent = _find_one(start.find_agents(site.here(store), place.cwd), named, "agent")
             words = to_agent_words({"x": agent})[0].partition("=")[2]
         request = DraftRequest(take_text(body, "wish"), words, place.agent)
         started = start_draft(store, place.caller, request, thread=site.new_thread_id())
