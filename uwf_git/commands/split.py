@@ -641,9 +641,8 @@ def find_own_split(at: Snapshot) -> Snapshot | None:
 
 def check_children(tip: Snapshot, split: Split) -> None:
     """Check that the ids of branches follow from the split: forged threads could go in circles."""
-    begun = walk_back(tip, "split", "start", "fork", "join")
-    if begun.record.event == "split" and begun.commit.parents:
-        before = read_at(tip.objects, begun.commit.parents[0])
+    with suppress(SplitRefused, IndexError):
+        before = read_at(tip.objects, find_split(tip).commit.parents[0])
         first = _child_id(before, split.at, 0, before.commit.time_s * _MS)
         ids = [child.thread for child in split.children]
         if ids[:1] in ([], [first]) and all(each[_SAME:] == first[_SAME:] for each in ids):
