@@ -485,8 +485,7 @@ class SharedDrive:
         if new.isdisjoint(family):
             return
         if project is not None and os.path.isdir(project.workdir):
-            # As after a step, a failure keeps nothing from going on.
-            with suppress(UwfError, OSError, ValueError):
+            with suppress(UwfError):  # as the push tells
                 tip = find_tip(store, self._thread)
                 if tip is not None and tip.record.status == "split":
                     # What branches have left by now: only the thread's own files are brought.

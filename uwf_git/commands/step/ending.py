@@ -172,20 +172,22 @@ def record_branches(
 
     *named* is its new work directory.
     """
-    owner = find_owner(store, snapshot)
-    if owner is not None and find_own_worktree(store, owner) is None:
-        # No agent has worked apart yet, and the first makes the worktree.
-        return
-    if named is not None or owner is not None:
-        choose_place(store, caller, snapshot, named=named)
-    agent, split = build_agent({"command": ""}, timestamp=0), snapshot.get_present().split
-    turn = person_turn(store, caller, snapshot, NextTurn("branches"), agent, snapshot.turn_start)
-    chain = _find_chain(turn)
-    if chain is not None and split is None:
-        _record(turn, chain, "before")
-    elif chain is not None and split is not None:
-        branches = [each.thread for each in split.children]
-        _record(turn, chain, "after", since=chain.find_begun(), branches=branches)
+    after = snapshot.turn_start
+    with warned(store, snapshot.record.thread, after):
+        owner = find_owner(store, snapshot)
+        if owner is not None and find_own_worktree(store, owner) is None:
+            # No agent has worked apart yet, and the first makes the worktree.
+            return
+        if named is not None or owner is not None:
+            choose_place(store, caller, snapshot, named=named)
+        agent, split = build_agent({"command": ""}, timestamp=0), snapshot.get_present().split
+        turn = person_turn(store, caller, snapshot, NextTurn("branches"), agent, after)
+        chain = _find_chain(turn)
+        if chain is not None and split is None:
+            _record(turn, chain, "before")
+        elif chain is not None and split is not None:
+            branches = [each.thread for each in split.children]
+            _record(turn, chain, "after", since=chain.find_begun(), branches=branches)
 
 
 def person_turn(

@@ -46,7 +46,6 @@ from uwf_git.commands.step.ending import (
     record_branches,
     refuse_inputs,
     sweep_worktrees_of,
-    warned,
     with_files,
 )
 from uwf_git.commands.step.record_turn import (
@@ -252,8 +251,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
             sweep_branches(store, caller, each, reason=each.body)
     joined = draft_join(tip, tips, plan_join(tip, tips))
     if not tips or find_isolation(tips[0]) is None:
-        with warned(store, thread, tip.turn_start):
-            record_branches(store, caller, tip)
+        record_branches(store, caller, tip)
     return _record(store, head, joined)
 
 
@@ -287,8 +285,7 @@ def split_thread(
         source = choose_place(store, caller, snapshot, named=named)
         note_origin(store, caller.environ, head.thread, at=container.at, source=source)
     else:
-        with warned(store, head.thread, snapshot.turn_start):
-            record_branches(store, caller, snapshot, named=named)
+        record_branches(store, caller, snapshot, named=named)
     return _record(store, head, draft_split(snapshot, plan_split(snapshot, container, asked)))
 
 
