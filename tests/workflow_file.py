@@ -7,9 +7,15 @@ import pytest
 
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.rehearsal import list_reads
-from uwf_git.model.definition.definition import Definition, InvalidWorkflow, Surroundings
+from uwf_git.model.definition.definition import (
+    Definition,
+    InvalidWorkflow,
+    Surroundings,
+    UsedWorkflow,
+)
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.schema_check import check_schema
+from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml_reader import parse_yaml
 
 SOUND = """\
@@ -57,6 +63,11 @@ def read_flow_file(text: str, surroundings: Surroundings | None = None) -> Defin
         check_schema=check_schema,
         surroundings=surroundings,
     )
+
+
+def used(text: str, around: Surroundings | None = None) -> UsedWorkflow:
+    node, closure = build_workflow(read_flow_file(text, around), timestamp=0)
+    return UsedWorkflow(node.hash, [node, *closure])
 
 
 def problems_of(text: str, surroundings: Surroundings | None = None) -> list[Found]:

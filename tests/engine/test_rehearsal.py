@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model.telling import tell_cases
-from workflow_file import read_flow_file
+from workflow_file import read_flow_file, used
 
 from uwf_git.engine.rehearsal import MOST_TURNS, check_flow_text, find_least, rehearse
-from uwf_git.model.definition.definition import FlowText
+from uwf_git.model.definition.definition import FlowText, Surroundings, UsedWorkflow
 
 MADE_UP = Path(__file__).parent / "made_up"
 WORKFLOWS = sorted((Path(__file__).parents[2] / "workflows").glob("*.yaml"))
@@ -31,6 +31,50 @@ def test_what_a_rehearsal_finds(golden: Callable[[str, str], None]) -> None:
         return [len(found.roles), found.roles[:3], found.problem, found.at]
 
     golden("engine/rehearsed.txt", tell_cases(MADE_UP / "rehearsed.json", {"rehearse": tell}))
+
+
+SAY = "{outputSchema: {required: [t], properties: {t: {const: %s}}}}"
+ROLES = f"roles: {{w: {SAY % 'x'}, v: {SAY % 'y'}, r: {{}}}}\n"
+AGENT = "{type: agent, agentId: "
+WORK, READ = f"{AGENT}w, verifiedBy: {{agentId: v, ", f"{AGENT}r, input: "
+FOUND = {
+    "flow": f"root: {{type: parallel, nodes: [{AGENT}w}}, {READ}a}}]}}",
+    "graph": "moderator: [{from: $START, to: inner}, {from: inner, to: $END}]",
+}
+
+
+def find_by_name(name: str) -> UsedWorkflow:
+    roles = ROLES if name == "flow" else "roles: {inner: {workflow: flow, outputSchema: true}}"
+    text = f"name: {name}\n{roles}\n{FOUND[name]}\n"
+    return used(text, Surroundings(find_used=find_by_name))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "acted", "problem"),
+    [
+        (f'{WORK}when: "true"}}}}, {READ}"${{state.vOutput.t.length}}"}}', "w v r", None),
+        (f'{WORK}when: "true", input: "${{state.wOutput.t.u.n}}"}}}}', "w", "no member 'n'"),
+        (f"{WORK}when: meta.u.n}}}}", "w v", "no member 'n'"),
+        (f"{{type: parallel, join: any, nodes: [{AGENT}w}}, {AGENT}v}}]}}", "w v", None),
+        (
+            f'{{type: workflow, use: flow, output: o}}, {READ}"${{state.o.t.length}}"}}',
+            "w r r",
+            None,
+        ),
+        (
+            f'{{type: workflow, use: graph, output: o}}, {READ}"${{state.o.u.n}}"}}',
+            "w r",
+            "no member 'n'",
+        ),
+    ],
+)
+def test_verdicts_joins_and_used_workflows_are_those_of_the_engine(
+    nodes: str, acted: str, problem: str | None
+) -> None:
+    text = f"name: x\n{ROLES}root: {{type: sequential, nodes: [{nodes}]}}\n"
+    found = rehearse(read_flow_file(text, Surroundings(find_used=find_by_name)), "Do it.")
+    assert (" ".join(found.roles), found.problem is None) == (acted, problem is None)
+    assert (problem or "") in (found.problem or "")
 
 
 def test_what_a_text_of_a_flow_is_told(golden: Callable[[str, str], None]) -> None:

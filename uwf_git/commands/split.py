@@ -16,15 +16,15 @@ from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import (
     Join,
+    Result,
     Side,
+    find_counting,
     find_depth_problem,
-    fold_result,
+    join_branches,
+    list_entries,
     merge_conflict,
-    merge_map,
     merge_nothing,
-    merge_parallel,
-    pick_changes,
-    result_value,
+    pick_result,
 )
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG, STEP, TEXT, find_reference, reference
@@ -264,24 +264,19 @@ def _own_branches(
     snapshot: Snapshot, container: Container, items: Sequence[Any]
 ) -> Iterator[Branch]:
     """Yield branches that run a part of the thread's own flow."""
-    at, item = container.at, container.item
-    inner: list[tuple[str, Mapping[str, Any] | None]] = [
-        (f"{at}.{number}", {item: each, f"{item}Index": number})
-        for number, each in enumerate(items)
-    ]
-    if container.kind == "parallel" and container.flow is not None and container.node is not None:
-        count = len(container.flow.children(container.node.place))
-        inner = [(f"{at}/{number}", None) for number in range(count)]
+    if container.flow is None:
+        return
+    entries = list_entries(container.flow, parse_position(container.at), items)
     present, prompt = snapshot.get_present(), snapshot.get_start().payload["prompt"]
-    for number, (entry, state) in enumerate(inner):
+    for number, (entry, state) in enumerate(entries):
         yield Branch(
             label_branch(container, number),
             present.workflow,
             snapshot.record.workflow_name,
             prompt,
             present.binding,
-            state,
-            entry,
+            state or None,
+            str(entry),
         )
 
 
@@ -392,14 +387,22 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
         (label_branch(container, n), _find_said(each, is_apart=is_apart))
         for n, each in enumerate(tips)
     ]
-    counting = _find_counting(container, tips)
+    ended = [(n, each) for n, each in enumerate(tips) if each.record.status == "completed"]
+    counting = find_counting(container.policy, {n: each.commit.time_s for n, each in ended})
     errors = [first_line(each.body) or "killed" for each in tips if each.record.status == "killed"]
     if container.policy.get("join") == "any" and counting:
         # The others were killed since one was enough.
         errors = []
     split = find_split(tip)
-    state = _merge(tip, split, container, [(n, tips[n]) for n in counting], (len(tips), errors))
-    if (problem := find_depth_problem(state)) is not None:
+    states = (Side(n, said[n][0], tips[n].get_present().state) for n in counting)
+    join = Join(split.get_present().state, present.state, [*states], errors)
+    if container.node is None:
+        merged = merge_nothing(join)
+    else:
+        merged = join_branches(join, container.node, len(tips), lambda n: read_result(tips[n]))
+    if merged.conflicts:
+        raise merge_conflict(tip.record.thread, container.label, merged.conflicts)
+    if (problem := find_depth_problem(merged.state)) is not None:
         raise Refused(
             f"the branches of {container.label} cannot be joined: {problem}",
             code="state-too-deep",
@@ -409,47 +412,10 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
         meta = read_result(tips[0])[0]
-    return Ending(container.label, said, meta, state, container.flow is None, split)
+    return Ending(container.label, said, meta, merged.state, container.flow is None, split)
 
 
-def _find_counting(container: Container, tips: Sequence[Snapshot]) -> list[int]:
-    """Return the numbers of the branches whose state counts, in order."""
-    completed = [n for n, each in enumerate(tips) if each.record.status == "completed"]
-    if container.policy.get("join") == "any" and completed:
-        return [min(completed, key=lambda n: (tips[n].commit.time_s, n))]
-    return completed
-
-
-def _merge(
-    tip: Snapshot,
-    split: Snapshot,
-    container: Container,
-    counting: Sequence[tuple[int, Snapshot]],
-    rest: tuple[int, Sequence[str]],
-) -> dict[str, Any]:
-    """Return the state after the join; *rest* is the number of branches, and the errors."""
-    count, errors = rest
-    ours = tip.get_present().state
-    if container.kind == "workflow" and container.node is not None and counting:
-        meta, content = read_result(counting[0][1])
-        return fold_result(ours, meta=meta, content=content, output=container.node.output)
-    sides = [Side(n, label_branch(container, n), each.get_present().state) for n, each in counting]
-    join = Join(split.get_present().state, ours, sides, errors)
-    if container.kind == "workflow" or container.node is None:
-        merged = merge_nothing(join)
-    elif container.kind == "parallel":
-        merged = merge_parallel(join, container.node)
-    else:
-        results: list[Any] = [None] * count
-        for n, each in counting:
-            results[n] = result_value(*read_result(each))
-        merged = merge_map(join, container.node, results)
-    if merged.conflicts:
-        raise merge_conflict(tip.record.thread, container.label, merged.conflicts)
-    return merged.state
-
-
-def read_result(tip: Snapshot) -> tuple[Any, str]:
+def read_result(tip: Snapshot) -> Result:
     """Return meta and content of what a branch came to; None and nothing if it took no step."""
     head, newest = tip.get_head_node(), find_newest_step(tip)
     found = find_in_flow(tip, newest.record.at)
@@ -460,11 +426,8 @@ def read_result(tip: Snapshot) -> tuple[Any, str]:
             counting = [each for each in ends if each.record.status == "completed"]
             if node.kind == "workflow" and counting:
                 return read_result(counting[0])
-            said = {node.output} if node.kind == "map" else set[str | None]()
-            for meta, _content in map(read_result, counting if node.kind == "parallel" else ()):
-                said |= meta.keys() if isinstance(meta, dict) else set()
             begun = walk_back(tip, "start").get_present().state
-            return pick_changes(begun, tip.get_present().state, said), "{}"
+            return pick_result(node, begun, tip.get_present().state, map(read_result, counting))
         if newest.record.retries_left is None:
             head = tip.get_node(find_previous(head) or head.hash)
     content = find_reference(head.payload.get("content")) if tip.record.depth else None

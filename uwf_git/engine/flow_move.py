@@ -566,6 +566,19 @@ class FlowWords:
             raise _bad_flow_value(node, "over", problem)
         return value
 
+    def ask_workflow(
+        self, node: FlowNode, iteration: int, at: Position
+    ) -> tuple[str, Mapping[str, Any] | None]:
+        """Return what *node*, which stands at *at*, asks of its workflow: the prompt, and a state.
+
+        The state is merged into that with which the workflow begins.
+        """
+        if node.fields.get("input") is None:
+            return self.prompt, None
+        value = self.fill(node.fields["input"], iteration, at)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text, value if isinstance(value, dict) else None
+
     def fill(self, template: Any, iteration: int, at: Position) -> Any:
         """Return a template filled at *at*; of an object every member, else as it is."""
         is_literal = not isinstance(template, str | dict | list)

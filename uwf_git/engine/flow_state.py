@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,6 +49,10 @@ def fold_result(
     members = meta if isinstance(meta, dict) and not is_verdict else {}
     folded = {**state, **members, output: result_value(meta, content)}
     return without_iteration(merge_patch(folded, dict(patch or {})))
+
+
+Result = tuple[Any, str]
+"""What a thread came to: a meta and a content; None and nothing if it took no step."""
 
 
 def result_value(meta: Any, content: str) -> Any:
@@ -229,6 +233,29 @@ MISSING: Any = object()
 """The value of a key that is not there."""
 
 
+def list_entries(
+    flow: Flow, at: Position, items: Sequence[Any]
+) -> list[tuple[Position, dict[str, Any]]]:
+    """List where the branches of a split at *at* begin, each with what its state has besides.
+
+    *items* are those of a map.
+    """
+    node = flow.nodes[at.place]
+    if node.kind == "parallel":
+        return [(at.child(number), {}) for number in range(len(flow.children(node.place)))]
+    return [
+        (at.in_turn(number), {node.item: item, f"{node.item}Index": number})
+        for number, item in enumerate(items)
+    ]
+
+
+def find_counting(policy: Mapping[str, Any], completed: Mapping[int, float]) -> list[int]:
+    """Return the numbers of the branches whose state counts; *completed* has the time of each."""
+    if policy.get("join") == "any" and completed:
+        return [min(completed, key=lambda number: (completed[number], number))]
+    return list(completed)
+
+
 class Side(NamedTuple):
     number: int
     """Of its branch or item, from 0."""
@@ -322,6 +349,34 @@ def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Re
 def build_patch(conflicts: Sequence[Conflict]) -> dict[str, Any]:
     """Return a merge patch of the state that settles *conflicts*."""
     return reduce(_united, (each.patch() for each in conflicts), {})
+
+
+def join_branches(
+    join: Join, node: FlowNode, count: int, read_result: Callable[[int], Result]
+) -> Merged:
+    """Join the *count* branches of *node*; *read_result* returns what one that counts came to."""
+    if node.kind == "parallel":
+        return merge_parallel(join, node)
+    found = {side.number: read_result(side.number) for side in join.sides}
+    if node.kind == "map":
+        results = (found.get(number) for number in range(count))
+        return merge_map(join, node, [each and result_value(*each) for each in results])
+    for meta, content in found.values():
+        return Merged(fold_result(join.ours, meta=meta, content=content, output=node.output), ())
+    return merge_nothing(join)
+
+
+def pick_result(
+    node: FlowNode, begun: Mapping[str, Any], state: Mapping[str, Any], results: Iterable[Result]
+) -> Result:
+    """Return what a thread came to that ends with a join of *node*, a parallel or a map.
+
+    It is what changed since the thread had *begun*, and what branches answered as it was.
+    """
+    said = {node.output} if node.kind == "map" else set()
+    for meta, _content in results if node.kind == "parallel" else ():
+        said |= meta.keys() if isinstance(meta, dict) else set()
+    return pick_changes(begun, state, said), "{}"
 
 
 def merge_parallel(join: Join, node: FlowNode) -> Merged:

@@ -1,11 +1,13 @@
 """Rehearsals: a workflow gone through without agents, with the least that they can say."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from uwf_git.engine import flow_state
-from uwf_git.engine.flow_move import FlowWords, LoopExhausted, count_passes, next_move
+from uwf_git.engine import flow_move, flow_state
+from uwf_git.engine.flow_move import FlowWords
+from uwf_git.engine.flow_state import Join, Result, Side
 from uwf_git.engine.javascript.evaluator import parse_template
 from uwf_git.engine.javascript.parser import (
     Access,
@@ -23,9 +25,20 @@ from uwf_git.engine.moderator import StepSummary, build_context, expression, nex
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import follow_reference
 from uwf_git.model.definition.definition import FLOW_NAMES, Definition, FlowText
-from uwf_git.model.flow import Flow, FlowNode, Position, read_table
+from uwf_git.model.flow import Flow, Position
+from uwf_git.model.names import NodeHash
+from uwf_git.model.node import Node as StoreNode
 from uwf_git.model.plain_schema import schema_check
-from uwf_git.model.workflow import END, START
+from uwf_git.model.workflow import (
+    END,
+    START,
+    Workflow,
+    build_workflow,
+    parse_flow_node,
+    parse_graph,
+    parse_role,
+    parse_workflow,
+)
 
 # The least value that fits a JSON Schema: what an agent says that says as little as it may.
 #
@@ -157,9 +170,8 @@ def _united(one: Any, other: Any) -> dict[str, Any]:
 
 # Rehearsals: a workflow gone through without agents, to see whether and where it ends.
 #
-# Each role says the least that its schema allows. Another workflow that a node runs is not gone
-# through: it says nothing. Joins and moves are the real ones. Conditions are evaluated here: call
-# it within limits (agents/limited_fork.py).
+# Each role says the least that its schema allows; all else is as the engine does it, in used
+# workflows too. Conditions are evaluated here: call it within limits (agents/limited_fork.py).
 
 MOST_TURNS = 300
 """More than a run should take without a person, and quickly gone through."""
@@ -193,136 +205,146 @@ def find_least(schema: Any) -> Any:
 
 def rehearse(definition: Definition, prompt: str) -> Rehearsal:
     """Go through the workflow *definition*, with the task *prompt*."""
-    run = _Run(definition, prompt)
+    node, closure = build_workflow(definition, timestamp=0)
+    run = _Run({each.hash: each for each in (node, *closure)})
     try:
-        if definition.flow is None:
-            run.go_through_graph()
-        else:
-            flow = Flow(read_table(definition.flow.nodes), definition.flow.language or "javascript")
-            run.go_through_flow(_Branch(flow), dict(definition.initial_state or {}))
+        run.go_through(node.hash, prompt)
     except _Stuck as stuck:
         return Rehearsal(tuple(run.roles), *stuck.args)
     return Rehearsal(tuple(run.roles))
 
 
-class _Branch(NamedTuple):
+_State = Mapping[str, Any]
+_End = tuple[_State, Result]
+"""The state of a thread at its end, and its result."""
+
+
+class _Thread(NamedTuple):
+    workflow: Workflow
     flow: Flow
+    prompt: str
     entry: Position | None = None
-    items: Mapping[str, Any] = {}
-
-
-class _Here(NamedTuple):
-    """Where a thread of a flow stops for work."""
-
-    at: Position
-    node: FlowNode
-    words: FlowWords
-    passes: int
 
 
 class _Run:
-    def __init__(self, definition: Definition, prompt: str) -> None:
+    def __init__(self, nodes: Mapping[NodeHash, StoreNode]) -> None:
         self.roles: list[str] = []
-        self._definition = definition
-        self._prompt = prompt
-        self._least: dict[str, Any] = {}
+        self._nodes = nodes
+        self._least: dict[NodeHash, Any] = {}
 
-    def go_through_graph(self) -> None:
+    def go_through(self, name: NodeHash, prompt: str, given: _State | None = None) -> Result:
+        """Go through a workflow, whose state begins with what is *given* too; return its result."""
+        workflow = parse_workflow(self._nodes[name])
+        state = {**(workflow.initial_state or {}), **(given or {})}
+        if workflow.flow is None:
+            return self._go_through_graph(workflow, prompt, state)
+        flow = parse_flow_node(self._nodes[workflow.flow])
+        return self._go_through_flow(_Thread(workflow, flow, prompt), state)[1]
+
+    def _go_through_graph(self, workflow: Workflow, prompt: str, state: dict[str, Any]) -> Result:
+        graph = parse_graph(self._nodes[workflow.get_moderator()])
         steps: list[StepSummary] = []
-        while (to := self._role_after(steps)) != END:
-            steps.append(StepSummary(to, self._turn(to, to)))
-
-    def _role_after(self, steps: list[StepSummary]) -> str:
-        last = steps[-1] if steps else StepSummary(START, {})
-        state = self._definition.initial_state or {}
-        visits = sum(step.role == last.role for step in steps)
-        position = GraphPosition(last.role, last.meta, len(steps), state, self._prompt, visits, 0)
-        context = build_context(position, lambda: steps[:-1])
-
-        def holds(condition: str) -> bool:
-            return bool(expression.evaluate_condition(condition, context))
-
-        try:
-            return next_role(self._definition.graph, last.role, holds)
-        except UwfError as error:
-            raise _Stuck(f"after {last.role}: {error.message}", last.role) from None
-
-    def go_through_flow(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Go on to the end of a thread; return its state, and its result."""
-        flow, entry, items = branch
-        at: Position | None = None
-        begun, result = state, None
         while True:
-            depth = len(self.roles)
-            words = FlowWords(flow.language, state, self._prompt, depth, items, flow)
+            last = steps[-1] if steps else StepSummary(START, {})
+            visits = sum(step.role == last.role for step in steps)
+            position = GraphPosition(last.role, last.meta, len(steps), state, prompt, visits, 0)
+            context = build_context(position, lambda: steps[:-1])
+            holds = partial(expression.evaluate_condition, context=context)
             try:
-                move = next_move(flow, at, words, entry=entry)
+                role = next_role(graph, last.role, holds)
+            except UwfError as error:
+                raise _Stuck(f"after {last.role}: {error.message}", last.role) from None
+            if role == END:
+                return (last.meta if steps else None), ""
+            steps.append(StepSummary(role, self._turn(workflow, role, role, prompt)))
+
+    def _use(self, at: str, name: NodeHash, prompt: str, given: _State | None = None) -> Result:
+        try:
+            return self.go_through(name, prompt, given)
+        except _Stuck as stuck:
+            where = self._nodes[name].payload["name"]
+            raise _Stuck(f"in workflow {where}: {stuck.args[0]}", at) from None
+
+    def _go_through_flow(self, thread: _Thread, state: _State) -> _End:
+        workflow, flow, prompt, entry = thread
+        begun, result, depth = state, (None, ""), -1
+        at: Position | None = None
+        due: flow_move.Move | None = None  # the work that waits for its verdict
+        while True:
+            depth += 1
+            items = flow_move.name_items(flow, state, entry)
+            words = FlowWords(flow.language, state, prompt, depth, items, flow)
+            try:
+                move = due or flow_move.next_move(flow, at, words, entry=entry)
                 if move.node is None or move.at is None:
                     return state, result
-                at = move.at
-                here = _Here(at, move.node, words.inside(at), count_passes(flow, at))
-                state, result = self._do(branch, state, here)
-                if move.kind == "split" and move.node.kind != "workflow":
-                    result = flow_state.pick_changes(begun, state, result)
-            except LoopExhausted:
+                at, node, is_verdict = move.at, move.node, due is not None
+                if node.kind != "agent":
+                    state, result = self._split(thread, words, at, begun)
+                    continue
+                here = (flow_move.count_passes(flow, at), at)
+                for template in node.list_inputs(is_verdict=is_verdict):
+                    words.fill(template, *here)
+                role = node.find_role(is_verdict=is_verdict)
+                meta = self._turn(workflow, role, at.place, prompt)
+                if is_verdict:
+                    # Rejections are bounded by the engine, and end with a person; what follows is
+                    # gone through as if the work were accepted.
+                    words.accepts(node, meta, *here)
+                else:
+                    result = (meta, "")
+                state = flow_state.fold_turn(node, state, {"meta": meta}, "", is_verdict=is_verdict)
+                due = None if is_verdict or node.verifier is None else move
+            except flow_move.LoopExhausted:
                 # That is an end too: a person goes on from there.
                 return state, result
             except UwfError as error:
                 raise _Stuck(error.message, None if at is None else at.place) from None
 
-    def _do(
-        self, branch: _Branch, state: dict[str, Any], here: _Here
-    ) -> tuple[dict[str, Any], Any]:
-        node = here.node
-        if node.kind not in ("agent", "workflow"):
-            return self._split(branch, state, here)
-        here.words.fill_here(node.fields.get("input"), here.passes)
-        meta = self._turn(node.agent, here.at.place) if node.kind == "agent" else {}
-        if node.verified_by:
-            # Rejections are bounded by the engine, and end with a person; what follows is gone
-            # through as if the work were accepted.
-            self._turn(str(node.verified_by["agentId"]), here.at.place)
-        folded = flow_state.fold_result(state, meta=meta, content="", output=node.output)
-        return folded, flow_state.result_value(meta, "")
-
-    def _split(
-        self, branch: _Branch, state: dict[str, Any], here: _Here
-    ) -> tuple[dict[str, Any], set[str | None]]:
-        """Go through the branches; return the state after the join, and the keys they answered."""
-        node = here.node
-        results: list[Any] = []
-        sides: list[flow_state.Side] = []
-        for number, (entry, own) in enumerate(_list_branches(branch.flow, here)):
-            items = {key: own[key] for key in own if key == node.item}
-            side = branch._replace(entry=entry, items={**branch.items, **items})
-            ended, result = self.go_through_flow(side, {**state, **own})
-            sides.append(flow_state.Side(number, node.label, ended))
-            results.append(result)
-        join = flow_state.Join(state, state, sides)
-        said: set[str | None] = {node.output}
-        if node.kind == "map":
-            merged = flow_state.merge_map(join, node, results)
+    def _split(self, thread: _Thread, words: FlowWords, at: Position, begun: _State) -> _End:
+        """Go through the branches; return how the thread would end after the join."""
+        flow, state = thread.flow, words.state
+        node, here = flow.nodes[at.place], (flow_move.count_passes(flow, at), at)
+        if node.workflow is not None:
+            asked = words.ask_workflow(node, *here)
+            ends: list[_End] = [({}, self._use(at.place, node.workflow, *asked))]
         else:
-            merged = flow_state.merge_parallel(join, node)
-            said = {key for each in results if isinstance(each, dict) for key in each}
+            items = words.list_items(node, *here) if node.kind == "map" else ()
+            ends = [
+                self._go_through_flow(thread._replace(entry=entry), {**state, **own})
+                for entry, own in flow_state.list_entries(flow, at, items)
+            ]
+        counting = flow_state.find_counting(node.fields, dict.fromkeys(range(len(ends)), 0))
+        join = Join(state, state, [Side(n, node.label, ends[n][0]) for n in counting])
+        merged = flow_state.join_branches(join, node, len(ends), lambda n: ends[n][1])
         if merged.conflicts:
             keys = ", ".join(".".join(each.path) for each in merged.conflicts)
             problem = f"its branches disagree about {keys}; say with `merge` which one counts"
-            raise _Stuck(problem, here.at.place)
-        return merged.state, said
+            raise _Stuck(problem, at.place)
+        results = [ends[n][1] for n in counting]
+        if node.kind == "workflow":
+            return merged.state, results[0]
+        return merged.state, flow_state.pick_result(node, begun, merged.state, results)
 
-    def _turn(self, role: str, at: str) -> Any:
+    def _turn(self, workflow: Workflow, role: str, at: str, prompt: str) -> Any:
+        played = parse_role(self._nodes[workflow.roles[role]])
+        name, schema = played.output_schema, self._nodes[played.output_schema].payload
+        if played.workflow is not None:
+            meta, _content = self._use(at, played.workflow, prompt)
+            if schema_check.check_value(schema, meta):
+                raise _Stuck(f"what its workflow answers does not fit the schema of {role}", at)
+            return meta
         if len(self.roles) == MOST_TURNS:
             raise _Stuck(f"no end after {MOST_TURNS} turns: it goes round, {self._round()}", at)
         self.roles.append(role)
-        if role not in self._least:
+        if name not in self._least:
             try:
-                self._least[role] = find_least(self._definition.roles[role].output_schema)
+                self._least[name] = find_least(schema)
             except ValueError:
                 raise _Stuck(
                     f"no answer was found that fits the schema of {role}; make it simpler", at
                 ) from None
-        return self._least[role]
+        return self._least[name]
 
     def _round(self) -> str:
         """Describe the shortest round that the newest turns repeat."""
@@ -337,17 +359,6 @@ class _Run:
                     " → …" if len(told) > _SHOWN_ROUND else ""
                 )
         return " → ".join(reversed(newest[:_SHOWN_ROUND]))
-
-
-def _list_branches(flow: Flow, here: _Here) -> list[tuple[Position, dict[str, Any]]]:
-    """List where the branches of a split begin, each with the members that its state has more."""
-    node, at = here.node, here.at
-    if node.kind == "parallel":
-        return [(at.child(number), {}) for number in range(len(flow.children(node.place)))]
-    return [
-        (at.in_turn(number), {node.item: item, f"{node.item}Index": number})
-        for number, item in enumerate(here.words.list_here(node, here.passes))
-    ]
 
 
 # Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds.

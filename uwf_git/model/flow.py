@@ -96,6 +96,15 @@ class FlowNode(NamedTuple):
         named = (self.fields.get("agentId"), self.verifier) if self.kind == "agent" else ()
         return tuple(str(each) for each in named if each is not None)
 
+    def find_role(self, *, is_verdict: bool) -> str:
+        """Return whose turn it is here: who does the work, or who verifies it."""
+        return str((self.verified_by if is_verdict else self.fields)["agentId"])
+
+    def list_inputs(self, *, is_verdict: bool) -> tuple[Any, ...]:
+        """Return the templates of what a turn is told: its input and, for a verdict, the work's."""
+        of_work = self.fields.get("input")
+        return (self.verified_by.get("input"), of_work) if is_verdict else (of_work,)
+
     @property
     def literal_bound(self) -> int | None:
         """The most passes of this loop; None if the state decides, when it is needed."""

@@ -1,6 +1,5 @@
 """What a flow and the settings say of a turn: where it goes, what it is given, tries and limits."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -77,9 +76,7 @@ class FlowPlace(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Any, ...]:
-        """The templates of what its turn is told: its input and, for a verdict, the work's."""
-        of_work = self.node.fields.get("input")
-        return (self.node.verified_by.get("input"), of_work) if self.is_verdict else (of_work,)
+        return self.node.list_inputs(is_verdict=self.is_verdict)
 
     @property
     def input_files(self) -> tuple[str, ...]:
@@ -88,9 +85,7 @@ class FlowPlace(NamedTuple):
 
     @property
     def role(self) -> str:
-        """The role whose turn it is: of who does the work, or of who verifies it."""
-        verifier = self.node.verifier if self.is_verdict else None
-        return self.node.agent if verifier is None else verifier
+        return self.node.find_role(is_verdict=self.is_verdict)
 
     def fold(
         self, state: Mapping[str, Any], step: Mapping[str, Any], content: str
@@ -280,25 +275,20 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
-    prompt = str(snapshot.get_start().payload["prompt"])
     flow, node = container.flow, container.node
     if flow is None or node is None or container.kind == "parallel":
-        return Asked(prompt=prompt)
+        return Asked(prompt=str(snapshot.get_start().payload["prompt"]))
     words = build_words(snapshot, present, flow, read_entry(snapshot))
     at = parse_position(container.at)
     passes = count_passes(flow, at)
     if container.kind == "map":
         items = evaluate_within_limits(snapshot, flow, lambda: words.list_items(node, passes, at))
         return Asked(items)
-    given = node.fields.get("input")
-    if given is None:
-        return Asked(prompt=prompt)
-    value = evaluate_within_limits(snapshot, flow, lambda: words.fill(given, passes, at))
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, dict):
-        return Asked(prompt=text)
+    asked = evaluate_within_limits(snapshot, flow, lambda: words.ask_workflow(node, passes, at))
+    prompt, given = asked
     used = get_workflow(snapshot, container.used)
-    return Asked(prompt=text, state={**(used.initial_state or {}), **value})
+    state = None if given is None else {**(used.initial_state or {}), **given}
+    return Asked(prompt=prompt, state=state)
 
 
 # Retry rules of an agent: its own settings, else git config, else none.

@@ -130,8 +130,7 @@ def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> Ne
     if move.kind == "split":
         return NextTurn(move.node.label, str(move.at), splits=True)
     is_verdict = is_verdict_due(move.node, present.tried, str(move.at))
-    role = move.node.verifier if is_verdict else None
-    return NextTurn(move.node.agent if role is None else role, str(move.at))
+    return NextTurn(move.node.find_role(is_verdict=is_verdict), str(move.at))
 
 
 def _ask_plainly(graph: Graph, snapshot: Snapshot, present: ThreadState, head: Node) -> str:
