@@ -169,6 +169,11 @@ class Flow:
     @property
     def needs_results(self) -> bool:
         """Whether a thread of it, or an item of a map, may end with a verdict or a join."""
+        return any(each.kind in SPLITTING or each.verifier for each in self.ends)
+
+    @property
+    def ends(self) -> list[FlowNode]:
+        """The agents and splits with which a thread of it, or an item of a map, may end."""
         left = frozenset(
             at
             for at, node in self.nodes.items()
@@ -183,8 +188,14 @@ class Flow:
                 return False
             return up is None or self.nodes[up].kind == "map" or may_end(up)
 
-        asked = (each for each in self.nodes.values() if each.kind in SPLITTING or each.verifier)
-        return any(may_end(each.place) for each in asked)
+        return [each for each in self.nodes.values() if each.kind in STOPS and may_end(each.place)]
+
+    def list_around(self, place: str) -> Iterator[FlowNode]:
+        """Yield the node at *place*, and those around it from there outward."""
+        around: str | None = place
+        while around is not None:
+            yield self.nodes[around]
+            around = parent(around)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from refusing import refuses
-from workflow_file import SOUND, problems_of, read, read_flow_file, spoiled
+from workflow_file import SOUND, problems_of, read, read_flow_file, spoiled, used
 
 from uwf_git.errors import Problem
 from uwf_git.model.builtin import FLOW, WORKFLOW, reference
@@ -86,11 +86,6 @@ TABLES = {
     "level-4": "0:sequential 0/0:planner 0/1:loop 0/1/0:feature-picker 0/1/1:loop "
     "0/1/1/0:sequential 0/1/1/0/0:coder 0/1/1/0/1:reviewer",
 }
-
-
-def used(text: str, around: Surroundings | None = None) -> UsedWorkflow:
-    node, closure = build_workflow(read_flow_file(text, around), timestamp=0)
-    return UsedWorkflow(node.hash, [node, *closure])
 
 
 def nodes_of(definition: Definition) -> dict[str, Any]:
@@ -295,7 +290,22 @@ root:
 """
 REVIEWER, TESTER = "{type: agent, agentId: reviewer}", "{type: agent, agentId: tester}"
 CODER = "{type: agent, agentId: coder}"
-INNER = "{type: workflow, use: inner, output: code}"
+SAYS = "roles: {a: {outputSchema: {properties: {n: {}}}}, b: {outputSchema: {properties: {t: {}}}}}"
+BOTH = "nodes: [{type: agent, agentId: a}, {type: agent, agentId: b}]"
+WAYS = "[{from: $START, to: a}, {from: a, to: b}, {from: b, to: $END}]"
+USED = {
+    "inner": f"{SAYS}\nroot: {{type: sequential, {BOTH}}}",
+    "graph": f"{SAYS}\nmoderator: {WAYS}",
+    "joins": f"{SAYS}\nroot: {{type: parallel, {BOTH}}}",
+}
+
+
+def use(name: str) -> str:
+    return f"{{type: workflow, use: {name}, output: code}}"
+
+
+def find_by_name(name: str) -> UsedWorkflow:
+    return used(f"name: {name}\n{USED[name]}\n")
 
 
 def warnings_of(found: Definition) -> list[tuple[int | None, str, str]]:
@@ -303,8 +313,7 @@ def warnings_of(found: Definition) -> list[tuple[int | None, str, str]]:
 
 
 def warnings(text: str) -> list[tuple[int | None, str, str]]:
-    known = used("name: inner\nroot: {type: agent, agentId: b}\n")
-    return warnings_of(read_flow_file(text, Surroundings(find_used=lambda _name: known)))
+    return warnings_of(read_flow_file(text, Surroundings(find_used=find_by_name)))
 
 
 @pytest.mark.parametrize(
@@ -330,7 +339,13 @@ def warnings(text: str) -> list[tuple[int | None, str, str]]:
             )
             for policy in ("last", "{verdict: last}", "{'*': last, notes: first}")
         ),
-        ("join: all", f"{INNER}, {INNER}", ["code"]),
+        ("join: all", f"{use('inner')}, {use('inner')}", ["t", "code"]),
+        ("merge: {code: last}", f"{use('graph')}, {use('inner')}", ["t"]),
+        (
+            "merge: {code: last}",
+            f"{use('joins')}, {use('joins')}",
+            ["t", "bOutput", "n", "aOutput"],
+        ),
     ],
 )
 def test_which_keys_branches_share(fields: str, nodes: str, keys: list[str]) -> None:

@@ -1,7 +1,7 @@
 """What a flow and the settings say of a turn: where it goes, what it is given, tries and limits."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from uwf_git.engine.masking import MASK, find_secrets, is_secret_name, mask
 from uwf_git.engine.moderator import expression
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
-from uwf_git.model.flow import Flow, FlowNode, Position, parent, parse_position
+from uwf_git.model.flow import Flow, FlowNode, Position, parse_position
 from uwf_git.model.limits import LIMITS, Spent, find_limit_problem, find_spent, find_time_left_s
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import ThreadState, add_usage
@@ -106,7 +106,7 @@ class FlowPlace(NamedTuple):
     def retries(self) -> int | None:
         """How often a failed try is repeated here; None: the agent's settings decide."""
         found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
-        policies = (node.fields.get("onError") for node in self._around)
+        policies = (node.fields.get("onError") for node in self.flow.list_around(self.at.place))
         if found is None and next(filter(None, policies), None) == "retry":
             return 1
         return None if found is None else int(found)
@@ -129,16 +129,9 @@ class FlowPlace(NamedTuple):
     def _here(self) -> tuple[int, Position]:
         return count_passes(self.flow, self.at), self.at
 
-    @property
-    def _around(self) -> Iterator[FlowNode]:
-        place: str | None = self.at.place
-        while place is not None:
-            yield self.flow.nodes[place]
-            place = parent(place)
-
     def _find(self, field: str, read: Callable[..., Any]) -> Any:
         """Return *field* of the nearest node around that has it; null counts as absent."""
-        for node in self._around:
+        for node in self.flow.list_around(self.at.place):
             found = node.fields.get(field)
             if isinstance(found, str):
                 found = self.evaluate(partial(read, node=node))

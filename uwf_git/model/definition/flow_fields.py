@@ -3,7 +3,8 @@
 import math
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice, takewhile
 from types import UnionType
 from typing import Any, NamedTuple
 
@@ -23,8 +24,17 @@ from uwf_git.model.definition.definition import (
     yaml_kind,
 )
 from uwf_git.model.definition.roles import SENTINELS, list_fields
-from uwf_git.model.flow import DEFAULT_BOUND, NEEDED, SPLITTING, Flow, FlowNode, parent
+from uwf_git.model.flow import (
+    DEFAULT_BOUND,
+    HOLDING,
+    NEEDED,
+    ROOT,
+    SPLITTING,
+    Flow,
+    FlowNode,
+)
 from uwf_git.model.limits import LONGEST_MS
+from uwf_git.model.workflow import END, parse_flow_node, parse_graph, parse_role, parse_workflow
 from uwf_git.model.workflow_name import check_name
 
 # What in a flow may be a mistake: told, and accepted. Refused are output files that branches would
@@ -37,15 +47,23 @@ _OF_BRANCH = "parallel_"
 class FlowChecks:
     """The checks of a flow as a whole; *roles* are those that are described."""
 
-    def __init__(self, findings: Findings, flow: Flow, roles: Mapping[str, RoleDefinition]) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        flow: Flow,
+        roles: Mapping[str, RoleDefinition],
+        used: Collection[UsedWorkflow],
+    ) -> None:
         self._findings, self._flow, self._roles = findings, flow, roles
-        self._inside: dict[str | None, list[str]] = {}
+        self._inside: dict[str | None, list[str]] = {each.hash: each.list_files() for each in used}
+        self._answers: dict[str | None, list[str]] = {
+            each.hash: [*self._list_answers(each)] for each in used
+        }
         self._verifiers: dict[DocumentPath, str | None] = {}
         self._fields = {name: list_fields(each.output_schema) for name, each in roles.items()}
 
-    def check_files(self, paths: Mapping[str, DocumentPath], used: Iterable[UsedWorkflow]) -> None:
+    def check_files(self, paths: Mapping[str, DocumentPath]) -> None:
         """Report branches that run at once in one directory and have the same ``outputFile``."""
-        self._inside = {each.hash: each.list_files() for each in used}
         for place, path in paths.items():
             node = self._flow.nodes[place]
             if "isolation" in node.fields:
@@ -132,12 +150,9 @@ class FlowChecks:
 
     def _has_continue_around(self, place: str) -> bool:
         """Check if a container around *place*, in the same thread, goes on after a failure."""
-        around, nodes = parent(place), self._flow.nodes
-        while around is not None and nodes[around].kind not in SPLITTING:
-            if nodes[around].fields.get("onError") == "continue":
-                return True
-            around = parent(around)
-        return False
+        around = islice(self._flow.list_around(place), 1, None)
+        inner = takewhile(lambda node: node.kind not in SPLITTING, around)
+        return any(node.fields.get("onError") == "continue" for node in inner)
 
     def _warn_of_role(self, path: DocumentPath, named: str | None) -> None:
         if named is not None and named not in self._roles:
@@ -178,12 +193,36 @@ class FlowChecks:
         return found
 
     def _set_by(self, node: FlowNode) -> list[str]:
-        if node.kind in {"workflow", "map"}:
+        if node.kind == "map":
             return [node.output]
-        if "agentId" not in node.fields:
+        if node.kind != "workflow" and "agentId" not in node.fields:
             return []
         verdict = [] if node.verifier is None else [node.verdict_output]
-        return [*self._list_fields(node)[0], node.output, *verdict]
+        said = self._answers.get(node.workflow, self._list_fields(node)[0])
+        return [*said, node.output, *verdict]
+
+    def _list_answers(self, used: UsedWorkflow) -> Iterator[str]:
+        """Yield the fields that the result of *used* is known to have: of what may be its last."""
+        nodes = {node.hash: node for node in used.nodes}
+        workflow = parse_workflow(nodes[used.hash])
+        roles: dict[str, RoleDefinition] = {}
+        for role, name in workflow.roles.items():
+            schema = nodes[parse_role(nodes[name]).output_schema].payload
+            roles[role] = RoleDefinition(role, "", "", None, output_schema=schema)
+        if workflow.flow is None:
+            for role, ways in parse_graph(nodes[workflow.get_moderator()]).items():
+                if role in roles and END in [way.to for way in ways]:
+                    yield from list_fields(roles[role].output_schema)[0]
+            return
+        flow = parse_flow_node(nodes[workflow.flow])
+        inner = FlowChecks(self._findings, flow, roles, ())
+        for node in flow.ends:
+            around = islice(flow.list_around(node.place), 1, None)
+            if SPLITTING.isdisjoint(each.kind for each in around):
+                yield from inner._list_fields(node)[0]
+                # A join results in all that has changed.
+                for top in flow.list_from(ROOT) if node.kind in HOLDING else ():
+                    yield from inner._keys_of(top)
 
     def _list_fields(self, node: FlowNode) -> tuple[list[str], bool]:
         return self._fields.get(str(node.fields.get("agentId")), ([], True))

@@ -79,10 +79,10 @@ def read_flow(
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
     flow = reader.build(language or LANGUAGES[0])
-    checks = FlowChecks(findings, flow, roles)
+    checks = FlowChecks(findings, flow, roles, reader.used.values())
     checks.warn(reader.paths)
     checks.warn_of_names(reader.texts, file.surroundings.list_reads, file.state or ())
-    checks.check_files(reader.paths, reader.used.values())
+    checks.check_files(reader.paths)
     return FlowDefinition(reader.nodes, language, reader.list_used()), _build_roles(flow, roles)
 
 
@@ -104,8 +104,9 @@ def read_added_nodes(
         reader.read((*path, index), item, place, around)
     whole = reader.build(flow.language)
     everywhere = dict.fromkeys(whole.nodes, path) | reader.paths
-    FlowChecks(findings, whole, file.roles).check_files(everywhere, reader.used.values())
-    described = FlowChecks(findings, whole, file.roles if file.has_words else {})
+    used = reader.used.values()
+    FlowChecks(findings, whole, file.roles, used).check_files(everywhere)
+    described = FlowChecks(findings, whole, file.roles if file.has_words else {}, used)
     described.warn(reader.paths)
     if container and whole.nodes[container].kind == "parallel":
         described.warn_of_branches(path, whole.nodes[container])
