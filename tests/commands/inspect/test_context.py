@@ -193,14 +193,24 @@ def test_branch_has_the_steps_before_its_split(world: World) -> None:
     assert "### A branch of it: tester" in render_prompt(closer)
 
 
-def test_text_of_verified_work_reaches_who_comes_after_the_join(world: World) -> None:
-    work = "{type: agent, agentId: coder, verifiedBy: {agentId: judge, when: meta.ok}}"
-    closer = "    - {type: agent, agentId: closer}\n"
-    inner = f"{{type: map, over: state.l, as: i, nodes: [{work}]}}"
-    thread = world.begun(
-        "name: v\ninitialState: {l: [1]}\nroot:\n  type: sequential\n  nodes:\n"
-        f"    - {{type: parallel, name: both, nodes: [{inner}]}}\n{closer}"
-    )
+VERIFIED = """\
+name: verified
+initialState: {l: [1]}
+root: {type: map, over: state.l, as: i, nodes: [
+  {type: agent, agentId: coder, verifiedBy: {agentId: judge, when: meta.ok}}]}
+"""
+USING = "name: u\nroot: {type: sequential, nodes: [%s, {type: agent, agentId: closer}]}\n"
+PLAYED = """\
+name: t
+roles: {r: {workflow: verified, outputSchema: true}, closer: {outputSchema: true}}
+moderator: [{from: $START, to: r}, {from: r, to: closer}, {from: closer, to: $END}]
+"""
+
+
+@pytest.mark.parametrize("source", [USING % "{type: workflow, use: verified}", PLAYED])
+def test_text_of_verified_work_reaches_who_comes_after_the_join(world: World, source: str) -> None:
+    world.put(VERIFIED)
+    thread = world.begun(source)
     seen = Seen(coder="Line 42 is wrong.", judge={"ok": True})
 
     drive(world, thread, seen)

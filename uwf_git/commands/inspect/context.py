@@ -1,9 +1,8 @@
 """`uwf thread context`: the document that an agent gets for its turn, and the prompt."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import takewhile
 from threading import Lock
 from typing import Any
 
@@ -40,7 +39,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step
 from uwf_git.model.event_rules import CONTROLS, STEPS, signal_of
-from uwf_git.model.names import NodeHash
+from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.text import CHECK, find_last_output, first_line
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Role, Workflow
@@ -50,6 +49,7 @@ from uwf_git.store.threads.history import (
     get_role,
     get_typed,
     get_workflow,
+    read_at,
     read_snapshot,
     walk_history,
 )
@@ -313,34 +313,40 @@ def _view_steps(
     turn that was taken back, and what a failed try of *role* spent in one is in no step; *tries*
     have failed of the turn that is under way.
     """
-    history = walk_history(store, snapshot.commit.oid)
-    since = takewhile(lambda each: each.record.event != "poke", history)
-    newer = _walk_own(since, role, tries)
-    own: dict[NodeHash, bool] = {}
+    newer = _walk_steps(snapshot, role, tries)
+    taken: dict[NodeHash, tuple[Oid, bool]] = {}
     lock = Lock()
 
     def view(step: dict[str, Any]) -> dict[str, Any]:
-        if "session" in step:
-            with lock:
-                while step["hash"] not in own and (found := next(newer, None)):
-                    own.update([found])
-            if not own.get(step["hash"]):
-                del step["session"]
-        if step["agent"] == JOINER:
-            node = snapshot.get_node(step["hash"])
-            step["branches"] = list(view_branches(snapshot, node))
+        is_join = step["agent"] == JOINER
+        if not is_join and "session" not in step:
+            return step
+        with lock:
+            while step["hash"] not in taken and (found := next(newer, None)):
+                # After a poke an equal step has the same node; the newest counts.
+                taken.setdefault(*found)
+        commit, is_own = taken.get(step["hash"], (None, False))
+        if not is_own:
+            step.pop("session", None)
+        if is_join and commit is not None:
+            step["branches"] = list(view_branches(read_at(snapshot.objects, commit)))
         return step
 
     return view_steps(snapshot, count_steps_before(store, snapshot)).mapped(view)
 
 
-def _walk_own(since: Iterable[Snapshot], role: str, tries: int) -> Iterator[tuple[NodeHash, bool]]:
-    """Yield each step, and False for those of *role* before a try that failed before *tries*."""
-    for each in since:
-        event, by = each.record.event, each.record.role
+def _walk_steps(at: Snapshot, role: str, tries: int) -> Iterator[tuple[NodeHash, tuple[Oid, bool]]]:
+    """Yield each step, its commit, and whether its conversation is the thread's as it is now."""
+    is_own = True
+    while True:
+        event, by = at.record.event, at.record.role
+        is_own = is_own and event not in {"poke", "fork", "start"}
         if event in STEPS:
-            yield each.record.node, tries >= 0 or by != role
+            yield at.record.node, (at.commit.oid, is_own and (tries >= 0 or by != role))
         tries -= (event, by) == ("attempt", role)
+        if not at.commit.parents:
+            return
+        at = read_at(at.objects, at.commit.parents[0])
 
 
 def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | None:

@@ -332,25 +332,29 @@ class _Side(NamedTuple):
 
     first: int
 
-    failed: dict[NodeHash, int]
-    """How many attempts failed before a step."""
+    taken: dict[NodeHash, tuple[Snapshot, int]]
+    """The commit of each step, and how many attempts failed before it."""
 
     def find(self, at: int | None) -> "_Turn | None":
         if at is None:
             return None
-        return _Turn(self, self.first + at, check_type(self.steps[at], STEP))
+        step = check_type(self.steps[at], STEP)
+        return _Turn(self, self.first + at, step, *self.taken.get(step.hash, (None, 0)))
 
 
 class _Turn(NamedTuple):
     side: _Side
     number: int
     node: Node
+    commit: Snapshot | None
+    failed: int
 
     @property
     def content(self) -> str:
         """What was said; of a join, by the branches."""
         said = [get_text(self.side.tip, self.node.payload.get("content"))]
-        for each in view_branches(self.side.tip, self.node):
+        is_join = "branches" in self.node.payload
+        for each in view_branches(self.commit) if is_join and self.commit else ():
             meta = json.dumps(each["meta"], ensure_ascii=False)
             said.append(f"{each['role']}: {meta}\n{each['content']}")
         return "\n\n".join(filter(None, said))
@@ -361,7 +365,7 @@ class _Turn(NamedTuple):
             "hash": self.node.hash,
             "agent": self.side.commands.get(self.node.payload.get("agent")),
             "timestamp": self.node.timestamp,
-            "failedAttempts": self.side.failed.get(self.node.hash, 0),
+            "failedAttempts": self.failed,
         }
 
 
@@ -371,9 +375,9 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     tips = [read_snapshot(store, head.commit) for head in heads]
     parted = part_chains(tips[0], tips[1])
     first = parted.depth + 1
-    failed = [_count_failed(store, head, parted.node) for head in heads]
-    a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
-    b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
+    taken = [_find_taken(store, head, parted.node) for head in heads]
+    a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, taken[0])
+    b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, taken[1])
     states = [dict(tip.get_present().state) for tip in tips]
     prompts = [tip.get_start().payload["prompt"] for tip in tips]
     return {
@@ -386,12 +390,14 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     }
 
 
-def _count_failed(store: Store, head: Head, after: NodeHash | None) -> dict[NodeHash, int]:
-    """Return how many attempts failed before each step after the step *after*, by its node."""
+def _find_taken(
+    store: Store, head: Head, after: NodeHash | None
+) -> dict[NodeHash, tuple[Snapshot, int]]:
+    """Return ``_Side.taken`` of the steps after the step *after*."""
     steps = count_failed(walk_history(store, head.commit, through_forks=True))
     later = list(takewhile(lambda each: each[0].record.node != after, steps))
     # After a poke an equal step has the same node; the newest, here the last, counts.
-    return {step.record.node: count for step, count in later[::-1]}
+    return {step.record.node: (step, count) for step, count in later[::-1]}
 
 
 def _view_thread(side: _Side) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.family import find_number
-from uwf_git.commands.split import find_node, name_work, read_flow
+from uwf_git.commands.split import find_node, is_work, name_work
 from uwf_git.commands.turn import next_move
 from uwf_git.commands.turn.flow import (
     FlowPlace,
@@ -42,6 +42,7 @@ from uwf_git.store.threads.history import (
     get_role,
     get_typed,
     get_workflow,
+    read_at,
     read_snapshot,
     walk_history,
 )
@@ -105,23 +106,22 @@ def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[
     return lazy_list(len(chain), lambda place: view_step(snapshot, chain.get(place), commands))
 
 
-def view_branches(snapshot: Snapshot, step: Node) -> Iterator[dict[str, Any]]:
-    """Yield what the branches of a join said last, and before a verdict of this flow the work.
+def view_branches(tip: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield what the branches of the newest step said last, or, if it is no join, that step.
 
-    A branch that ends with a join stands for the branches of that.
+    Before a verdict stands the work.
     """
-    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
-    judges = {None} if flow is None else {each.verifier for each in flow.nodes.values()}
-    for head in filter(None, map(find_reference, step.payload.get("branches", ()))):
-        newest = snapshot.get_node(head)
-        if "branches" in newest.payload:
-            yield from view_branches(snapshot, newest)
-            continue
-        before = newest.payload.get("role") in judges and find_previous(newest)
-        for node in (*([snapshot.get_node(before)] if before else []), newest):
-            if node.type == STEP:
-                said = {name: node.payload[name] for name in ("role", "meta")}
-                yield said | {"content": get_text(snapshot, node.payload["content"])}
+    newest = find_newest_step(tip)
+    if newest.record.event == "join":
+        for end in newest.commit.parents[1:]:
+            yield from view_branches(read_at(tip.objects, end))
+        return
+    node = tip.get_head_node()
+    before = None if is_work(tip) else find_previous(node)
+    for each in (*([] if before is None else [tip.get_node(before)]), node):
+        if each.type == STEP:
+            said = {name: each.payload[name] for name in ("role", "meta")}
+            yield said | {"content": get_text(tip, each.payload["content"])}
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
