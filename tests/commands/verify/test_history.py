@@ -89,7 +89,7 @@ def test_object_that_nothing_needs_is_reported(world: World) -> None:
 
     write(path, path.read_bytes() + b"more")
 
-    (found,) = check_files(world.store, ())
+    (found,) = check_files(world.store, (), [])
     assert "has garbage behind the object" in found.message
 
 
@@ -148,11 +148,16 @@ def test_what_git_reads_in_place_of_objects_agrees_with_them(
     (found,) = verify(world.store, []).troubles
 
     assert found.message.startswith(f"git's {command} differs from the objects: ")
-    shallow = Path(world.store.path, "shallow")
-    shallow.write_text(f"{tip.hex()}\n")
-    # git reads no commit-graph then.
-    assert len(verify(world.store, []).troubles) == (command != "commit-graph")
-    shallow.unlink()
+    for cut in ("shallow", "info/grafts"):
+        write(Path(world.store.path, cut), f"{tip.hex()}\n".encode())
+        # git reads no commit-graph then.
+        assert len(verify(world.store, []).troubles) == (command != "commit-graph")
+        Path(world.store.path, cut).unlink()
+    odd = Path(world.store.path, "odd")
+    odd.write_text("[core]\nabbrev = odd\n")
+    environ = {**world.store.environ, "GIT_CONFIG_GLOBAL": str(odd)}
+    ran = verify(world.store._replace(environ=environ), [])
+    assert (ran.troubles, command in ran.notes[0].hint) == ((), True)
     (note,) = verify(world.store._replace(environ={"PATH": "/none"}), []).notes
     assert note.message.endswith(f"because of objects/{name}")
     assert note.hint.startswith("put git on the PATH")

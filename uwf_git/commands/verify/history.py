@@ -86,8 +86,11 @@ class Location(NamedTuple):
 # Check the files of a store as `git fsck` does: HEAD, refs, packed-refs, objects.
 
 
-def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
-    """Check what no ref leads to; of the refs in *checked* only their places in packed-refs."""
+def check_files(store: Store, checked: Container[str], notes: list[Finding]) -> Iterator[Finding]:
+    """Check what no ref leads to; of the refs in *checked* only their places in packed-refs.
+
+    What could not be checked comes to *notes*.
+    """
     for bad in (*check_head(store.path), *check_packed_refs(store.path)):
         yield Finding(f"{bad.name} {bad.problem}", bad.hint)
     for name, value in check_loose_refs(store.path):
@@ -101,24 +104,28 @@ def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
         files = list(check_object_files(os.fspath(place.path)))
         yield from (Finding(f"objects/{each.name} {each.problem}", each.hint) for each in files)
         # Of damage git would say the same again.
-        yield from () if files else _check_lookups(store, os.fspath(place.path))
+        yield from () if files else _check_lookups(store, os.fspath(place.path), notes)
 
 
 _LOOKUPS = {"commit-graph": "info/commit-graph*", "multi-pack-index": "pack/multi-pack-index*"}
 """What git reads in place of objects, by the command that compares it with them."""
 
 
-def _check_lookups(store: Store, folder: str) -> Iterator[Finding]:
+def _check_lookups(store: Store, folder: str, notes: list[Finding]) -> Iterator[Finding]:
     git = find_program("git", store.environ)
     environ = without_local_variables(store.environ) | NO_FETCHES
     # Where a history is cut, git reads no commit-graph.
-    unread = {"commit-graph"} if os.path.exists(os.path.join(store.path, "shallow")) else set()
+    unread = {"commit-graph"} if _find_cuts(store) else set()
     for command, pattern in _LOOKUPS.items():
         if git is not None and command not in unread and glob(pattern, root_dir=folder):
-            words = [git, f"--git-dir={store.path}", command, "verify", "--object-dir", folder]
-            ran = run_program(words, environ)
-            if ran.status != 0:
+            words = [f"--git-dir={store.path}", command, "verify", "--object-dir", folder]
+            ran = run_program([git, *words], environ)
+            if ran.status == 1:
                 yield Finding(f"git's {command} differs from the objects: {ran.last_line}", REBUILT)
+            elif ran.status:
+                told = ran.last_line or f"git ended with {ran.status}"
+                told = f"git's {command} was not compared with the objects: {told}"
+                notes.append(Finding(told, f"`{shlex.join(['git', *words])}` compares them"))
 
 
 def find_hub_gap(git_dir: str) -> Finding | None:
@@ -142,10 +149,14 @@ _OTHER_STORIES = {
 }
 
 
+def _find_cuts(store: Store) -> list[str]:
+    names = ("info/grafts", "shallow")
+    return [name for name in names if os.path.exists(os.path.join(store.path, name))]
+
+
 def find_other_story(store: Store) -> Finding | None:
     """Return what makes git show other commits than uwf reads and checks, or None."""
-    files = ("info/grafts", "shallow")
-    found = [name for name in files if os.path.exists(os.path.join(store.path, name))]
+    found = _find_cuts(store)
     found += [f"refs/replace/{name}" for name in store.refs.names("refs/replace/")]
     for each in _LOOKUPS.values() if find_program("git", store.environ) is None else ():
         found += glob(f"objects/{each}", root_dir=store.path)

@@ -228,7 +228,7 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     run = _Run(store, targets)
     found = run.check()
     if not texts:
-        found = chain(found, check_files(store, {each.ref for each in targets}))
+        found = chain(found, check_files(store, {each.ref for each in targets}, run.notes))
     troubles = tuple(islice(found, MOST_TOLD))
     if not texts:
         run.notes += filter(None, (find_hub_gap(store.path), find_other_story(store)))
