@@ -7,6 +7,7 @@ from commands.turns import drive, script
 from commands.world import World
 from refusing import refuses
 
+from uwf_git.commands.workflow.history import list_history
 from uwf_git.model.flow import Flow
 
 AGENT = "{type: agent, agentId: %s}"
@@ -87,6 +88,10 @@ def test_a_thread_of_an_older_workflow_has_what_its_newest_step_said(
     for thread in threads:
         drive(world, thread, script(**PLAY))
         world.assert_sound(thread)
+
+    world.put(flow(WORK, "inner"))
+    (change,) = list_history(world.store, "inner")[0]["changes"]
+    assert change == {"kind": "changed", "path": "flow.type"}
 
     used, mapped = (world.snapshot(thread).get_present().state for thread in threads)
 

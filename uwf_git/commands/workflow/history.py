@@ -10,7 +10,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
 from uwf_git.engine.diff import spelled
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import walk_closure
+from uwf_git.model.builtin import TYPES, walk_closure
 from uwf_git.model.names import NodeHash, NotANodeHash, parse_node_prefix
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import (
@@ -89,7 +89,9 @@ def _describe_moves(workflow: Workflow, nodes: Mapping[NodeHash, Node]) -> dict[
     if workflow.flow is not None:
         flow = nodes[workflow.flow]
         parse_flow_node(flow)
-        return {"flow": {"hash": flow.hash, **flow.payload}}
+        return {
+            "flow": {"hash": flow.hash, "type": TYPES[flow.type].payload["title"], **flow.payload}
+        }
     moderator = nodes[workflow.get_moderator()]
     rows = [
         {
@@ -260,7 +262,8 @@ def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "flow" in described:
         flow = described["flow"]
-        return {**parts, "nodes": flow["nodes"], "language": flow.get("language")}
+        more = {"language": flow.get("language"), "flow.type": flow["type"]}
+        return {**parts, "nodes": flow["nodes"], **more}
     parts["transitions"] = {
         row["from"]: row["transitions"] for row in described["moderator"]["graph"]
     }
