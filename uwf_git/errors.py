@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 GIVEN_BACK = (
     "see `git fsck`; a remote that has it gives it back: `git fetch --refetch --no-filter REMOTE`, "
-    "for a shallow clone also with --unshallow; or a new `uwf clone`"
+    "for a shallow clone also with --unshallow; if that fails: `uwf fetch REMOTE`, or `uwf clone`"
 )
 """The hint for a lost git object. A plain fetch does not restore it: git does not ask for objects
 that a local ref reaches."""

@@ -6,6 +6,7 @@ from commands.world import DEMO, World, says
 from refusing import refuses
 
 from uwf_git.commands.remote.reconcile import Reconciled, reconcile_thread, reconcile_workflow
+from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import Oid
 from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.threads.heads import HeadMoved
@@ -235,3 +236,4 @@ def test_a_workflow_ref_to_a_commit_that_is_lost_is_not_another_way(world: World
     assert reconciled.event == "refused"
     assert reconciled.finding is not None
     assert "git update-ref -d refs/workflows/demo" in reconciled.finding.hint
+    assert "`uwf fetch REMOTE`" in verify(world.store, []).troubles[0].hint
