@@ -399,7 +399,9 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     if container.node is None:
         merged = merge_nothing(join)
     else:
-        merged = join_branches(join, container.node, len(tips), lambda n: read_result(tips[n]))
+        merged = join_branches(
+            join, container.node, len(tips), lambda n: read_result(tips[n], container.flow)
+        )
     if merged.conflicts:
         raise merge_conflict(tip.record.thread, container.label, merged.conflicts)
     if (problem := find_depth_problem(merged.state)) is not None:
@@ -411,24 +413,28 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     branches = [{"status": each.record.status, "steps": each.record.depth} for each in tips]
     meta: Any = {"branches": branches}
     if container.kind == "workflow" and counting:
-        meta = read_result(tips[0])[0]
+        meta = read_result(tips[0], container.flow)[0]
     return Ending(container.label, said, meta, merged.state, container.flow is None, split)
 
 
-def read_result(tip: Snapshot) -> Result:
-    """Return meta and content of what a branch came to; None and nothing if it took no step."""
+def read_result(tip: Snapshot, around: Flow | None = None) -> Result:
+    """Return meta and content of what a branch came to; None and nothing if it took no step.
+
+    Those of a graph follow from the flow *around* it.
+    """
     head, newest = tip.get_head_node(), find_newest_step(tip)
     found = find_in_flow(tip, newest.record.at)
-    if found is not None and found[0].has_results and not is_work(tip):
+    flow, node = (around, None) if found is None else (found[0], found[0].nodes[found[1].place])
+    if flow is not None and flow.has_results and not is_work(tip):
         if newest.record.event == "join":
-            node = found[0].nodes[found[1].place]
             ends = (read_at(tip.objects, each) for each in newest.commit.parents[1:])
             counting = [each for each in ends if each.record.status == "completed"]
-            if node.kind == "workflow" and counting:
-                return read_result(counting[0])
-            begun = walk_back(tip, "start").get_present().state
-            return pick_result(node, begun, tip.get_present().state, map(read_result, counting))
-        if newest.record.retries_left is None:
+            if counting and (node is None or node.kind == "workflow"):
+                return read_result(counting[0], flow)
+            if node is not None:
+                begun = walk_back(tip, "start").get_present().state
+                return pick_result(node, begun, tip.get_present().state, map(read_result, counting))
+        elif newest.record.retries_left is None:
             head = tip.get_node(find_previous(head) or head.hash)
     content = find_reference(head.payload.get("content")) if tip.record.depth else None
     if content is None:

@@ -226,8 +226,9 @@ def build_moves(moves: "Graph | FlowDefinition", *, timestamp: int) -> Node:
     if not isinstance(moves, Mapping):
         payload: dict[str, Any] = {} if moves.language is None else {"language": moves.language}
         payload["nodes"] = {place: dict(fields) for place, fields in moves.nodes.items()}
-        kind = RESULT_FLOW if Flow(read_table(moves.nodes)).needs_results else FLOW
-        return build_node(kind, payload, timestamp=timestamp)
+        is_played = any(each.type == ROLE and "workflow" in each.payload for each in moves.used)
+        has_results = is_played or Flow(read_table(moves.nodes)).needs_results
+        return build_node(RESULT_FLOW if has_results else FLOW, payload, timestamp=timestamp)
     rows = [
         {
             "from": position,

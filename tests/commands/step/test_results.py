@@ -27,6 +27,11 @@ def flow(root: str, name: str = "outer") -> str:
     return f"name: {name}\ninitialState: {{xs: [1], ys: [[1, 2], [3]]}}\nroot: {root}\n"
 
 
+TABLE = """\
+name: inner
+roles: {r: {workflow: %s, outputSchema: true}}
+moderator: [{from: $START, to: r}, {from: r, to: $END}]
+"""
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "verified work": (WORK, MAP % ("xs", "x", WORK), {"r": [FILE]}),
     "verified work of a workflow": (WORK, USE, {**FILE, "r": FILE}),
@@ -71,6 +76,15 @@ def run(world: World, inner: str, root: str, **answers: Any) -> dict[str, Any]:
 def test_a_branch_results_in_its_work(world: World, case: str) -> None:
     *roots, expected = CASES[case]
     assert run(world, *roots) == expected
+
+
+def test_a_role_that_is_played_last_results_in_its_work(world: World) -> None:
+    inner = (flow(WORK, "first"), TABLE.replace("inner", "second") % "first", TABLE % "second")
+    assert [world.put(text).name for text in inner] == ["first", "second", "inner"]
+    thread = world.begun(flow(SEQUENCE % (USE, AGENT % "one")))
+    drive(world, thread, script(**PLAY | {"work": "Line 1\nLine 2"}))
+    world.assert_sound(thread)
+    assert world.snapshot(thread).get_present().state["r"] == "Line 1\nLine 2"
 
 
 def test_a_verdict_that_rejects_is_the_result(world: World) -> None:
