@@ -16,6 +16,7 @@ from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.masking import find_secrets, mask_keys_in, mask_value
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW, find_reference
+from uwf_git.model.event_folds import describe_step
 from uwf_git.model.event_rules import carries, signal_of
 from uwf_git.model.names import NodeHash, Oid
 from uwf_git.model.node import Node
@@ -23,7 +24,7 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.git.program import run_listener
 from uwf_git.store.nodes import find_blob
-from uwf_git.store.objects.commit import damaged_commit
+from uwf_git.store.objects.commit import build_message, damaged_commit, subject_of
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import Snapshot, check_type, get_typed, read_snapshot
 from uwf_git.store.trust import describe_command, is_set_by_store, is_trusted
@@ -182,6 +183,11 @@ class EventReader:
             happened = happened._replace(error=error["message"], more=more)
         else:
             node = check_type(head, STEP)
+            if happened.subject.removeprefix(f"{record.role}: ").startswith(("{", "[")):
+                # It was made of the meta, whose members have names, and may have been cut.
+                said = describe_step(_masked(node.payload["meta"], self._options), "")
+                subject = subject_of(build_message(record.role, said, trailers=()))
+                happened = happened._replace(subject=subject)
             if happened.has_failed:
                 # Its verdict has ended the last try.
                 told = describe_rejection(node.payload["role"], node.payload["meta"])
@@ -226,9 +232,8 @@ def describe_turn(
     )
 
 
-def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
-    masked: dict[str, Any] = mask_keys_in(mask_value(event, options.secrets))
-    return masked
+def _masked(value: Any, options: EventOptions) -> Any:
+    return mask_keys_in(mask_value(value, options.secrets))
 
 
 def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:

@@ -39,7 +39,7 @@ def test_each_transition_has_its_events(world: World, golden: Callable[[str, str
     thread = world.begun(DEMO, "nobody", "checker=human")
     world.fail(thread, fails(exit_code=7))
     world.retry(thread, hint="once more")
-    world.step(thread, says({"text": "x"}))
+    world.step(thread, says({"text": "x", "password": "long" * 99}, content=""))
     world.pause(thread, reason="lunch")
     world.resume(thread)
     world.patch(thread, {"budget": 3, "a": None})
