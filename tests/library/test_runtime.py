@@ -97,6 +97,17 @@ def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(runtime: T
     ]
 
 
+def test_branches_among_several_tasks_run_their_whole_task_once(runtime: TaskRuntime) -> None:
+    together = TaskRuntime(runtime.path, players=dict.fromkeys(("one", "two"), lambda _: {}))
+    task = together.start(SPLITS)
+    task.run(max_steps=1)
+    branches = together.list(TaskFilter(parent=task.task_id))
+
+    runs = together.run_all(branches)
+
+    assert [(run.task_id, run.stopped) for run in runs] == [(task.task_id, "end")] * 2
+
+
 @pytest.mark.parametrize("pause_s", [0, 60])
 def test_ctrl_c_ends_all_agents_of_several_tasks(
     runtime: TaskRuntime, program: Callable[..., str], pause_s: int

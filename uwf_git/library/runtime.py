@@ -8,7 +8,8 @@ Source: seed 004, TaskRuntime and TaskFilter.
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from uwf_git.commands.inspect.list import ASKED, ListRequest, list_thread_rows
 from uwf_git.commands.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import FUNCTION
+from uwf_git.errors import UwfError
 from uwf_git.library import starting
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
@@ -35,7 +37,10 @@ from uwf_git.library.values import (
     to_path,
     walk_events,
 )
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import find_store
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import read_root, read_snapshot
 from uwf_git.surroundings import read_clock_ms
 
 if TYPE_CHECKING:
@@ -315,7 +320,8 @@ class TaskRuntime:
     ) -> tuple[TaskRun, ...]:
         """Run *tasks* as ``TaskHandle.run`` does, *jobs* at a time, and return their runs in order.
 
-        Each calls its players and *on_step* in a Python thread of its own.
+        In place of a branch its whole task is run, once for all its branches. Each run calls its
+        players and *on_step* in a Python thread of its own.
 
         Raises:
             UwfError: the first one that a run raised, once all have stopped.
@@ -328,17 +334,32 @@ class TaskRuntime:
             with cancellable(cancelled):
                 return task.run(on_step=on_step)
 
+        runs: dict[TaskHandle, Future[TaskRun]] = {}
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                futures = [pool.submit(run, task) for task in tasks]
-                pending = set(futures)
+                wholes = []
+                for task in tasks:
+                    wholes.append(whole := self._find_whole(task))
+                    if whole not in runs:
+                        runs[whole] = pool.submit(run, whole)
+                pending = set(runs.values())
                 while pending:
                     pending -= wait_for_one(pending)
             except KeyboardInterrupt:
                 cancelled.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-        return tuple(future.result() for future in futures)
+        return tuple(runs[whole].result() for whole in wholes)
+
+    def _find_whole(self, task: TaskHandle) -> TaskHandle:
+        """Return the task of which *task* is a branch, the outermost; else *task*."""
+        store = self._place.open_to_look()
+        # What cannot be read is told by its run.
+        with suppress(UwfError):
+            tip = read_snapshot(store, get_head(store, ThreadId(task.task_id)).commit)
+            if tip.get_trunk() is not None:
+                return TaskHandle(self._place, read_root(store, tip).record.thread)
+        return task
 
     def wait(self, task_id: str, timeout_s: float | None = None) -> TaskStatus:
         """Wait until no process works on a task; see ``TaskHandle.wait``."""
