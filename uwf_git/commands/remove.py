@@ -214,7 +214,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             )
         work = place = None
         if parent is None:
-            place = remove_fork_worktree(store, caller.environ, thread, removal.commit)
+            place = remove_fork_worktree(store, caller.environ, thread, cwd=caller.cwd)
         else:
             work = forget_work(store, caller.environ, thread=thread, parent=parent, cwd=caller.cwd)
         work = work or forget_chain(store, caller.environ, thread, cwd=caller.cwd)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -842,24 +843,41 @@ def test_a_fork_in_another_place_has_not_removed_what_is_not_there(
     assert {each.name for each in world.place.iterdir()} == {*before, "own"}
 
 
-@pytest.mark.parametrize("has_more", [False, True])
+COMMIT = "git add -A; git -c user.name=a -c user.email=b commit -qm mine"
+MORE = {
+    "an untracked file": "touch mine",
+    "where git lists none": "git config status.showUntrackedFiles no; touch mine",
+    "a file that git skips": "git update-index --skip-worktree part/deep; echo >> part/deep",
+    "a changed submodule": "git clone -q $(git rev-parse --git-common-dir) inner; cd inner; "
+    "git checkout -q HEAD^; touch mine",
+    "commits of a submodule": "mkdir -p $(git rev-parse --git-dir)/modules/inner",
+    "a commit": COMMIT,
+    "a repository of its own": f"rm .git; git init -q; {COMMIT}",
+    "the caller": "",
+}
+
+
+@pytest.mark.parametrize("more", [None, *MORE])
 def test_the_work_tree_of_a_fork_goes_with_it_unless_it_has_what_is_not_recorded(
-    world: World, git: Git, thread: ThreadId, *, has_more: bool
+    world: World, git: Git, thread: ThreadId, more: str | None
 ) -> None:
     new = world.new_id()
+    git("clone", "-q", ".", "inner", cwd=world.place)
+    commit_all(world.place, git)
+    world.step(thread, says({"ok": False}))
     request = ForkRequest(thread)
     _, path = fork_with_files(world.store, world.caller, request, thread=new, into=None)
     world.step(new, edits(lambda place: (place / "more").touch()))
     world.kill(new)
     Path(path, "ignored.tmp").touch()
-    if has_more:
-        Path(path, "mine").touch()
+    subprocess.run(["sh", "-ec", MORE.get(more or "", "")], check=True, cwd=path)
+    world.caller = world.caller._replace(cwd=path if more == "the caller" else "/")
 
     (removed,) = world.remove(new)
 
-    assert removed.place == (path if has_more else None)
-    assert os.path.isdir(path) == has_more
-    assert (path in git("worktree", "list", cwd=world.place)) == has_more
+    assert removed.place == (path if more else None)
+    assert os.path.isdir(path) == bool(more)
+    assert (path in git("worktree", "list", cwd=world.place)) == bool(more)
 
 
 def test_what_another_thread_left_out_is_told_and_what_is_ignored_here_is_given_back(

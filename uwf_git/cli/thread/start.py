@@ -309,7 +309,7 @@ def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
     if removed.place is not None:
         path = quote_path(removed.place)
         note(
-            f"note: the work tree {removed.place} stays, as a thread works there, or not all in it "
+            f"note: the work tree {removed.place} stays, as somebody works there, or not all in it "
             f"is known to be recorded; `git -C {path} worktree remove --force {path}` removes it"
         )
     work = removed.work

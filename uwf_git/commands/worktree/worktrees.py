@@ -11,6 +11,7 @@ from uwf_git.commands.family import find_isolation
 from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.chain import (
     SHARED,
+    Chain,
     find_chain,
     find_repositories,
     find_settings,
@@ -44,15 +45,16 @@ from uwf_git.commands.worktree.repository import (
     find_origin,
     git_of,
     move_ref,
+    name_all,
     name_index,
     write_tree,
 )
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError, name_some
-from uwf_git.model.names import Oid, ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.text import quote_path
 from uwf_git.store.durable import remove_file
-from uwf_git.store.git.program import find_common_dir, find_place
+from uwf_git.store.git.program import LINK, find_common_dir, find_place
 from uwf_git.store.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -412,11 +414,11 @@ def remove_left_worktree(
 
 
 def remove_fork_worktree(
-    store: Store, environ: Mapping[str, str], thread: ThreadId, tip: Oid
+    store: Store, environ: Mapping[str, str], thread: ThreadId, *, cwd: str
 ) -> str | None:
-    """Remove the work tree that uwf made for a fork at *tip*; return its path if it stays.
+    """Remove the work tree that uwf made for the fork *thread*; return its path if it stays.
 
-    It stays if a thread works in it, or files in it, but for ignored ones, are not recorded.
+    It stays if a thread or the caller, in *cwd*, works in it, or if ``_is_recorded`` is not sure.
     """
     path = place_of(store, thread)
     if path is None or not os.path.isdir(path):
@@ -425,15 +427,28 @@ def remove_fork_worktree(
         found = Worktree(thread, thread, path, "", "", path, path)
         chain = find_chain(store, thread, environ)
         if chain is not None and chain.worktree == path and not _is_in_use(store, found):
-            at, last = chain.read_tips()
-            has_key = judge_by_environ(environ)
-            now = chain.record("before its removal", tip, has_key, is_bounded=False)
-            known = last or at
-            if known is not None and known.commit == now and not known.left_out:
-                common = find_common_dir(chain.git.place.git_dir)
+            common = find_common_dir(chain.git.place.git_dir)
+            if not any(map(chain.surrounds, (cwd, common))) and _is_recorded(chain):
                 _remove(environ, found._replace(repository=common))
                 return None
     return path
+
+
+def _is_recorded(chain: Chain) -> bool:
+    """Ask git whether the chain has all files of its work tree but ignored ones, and a ref HEAD."""
+    git = chain.git
+    at, last = chain.read_tips()
+    newest = last or at
+    if newest is None or os.path.exists(os.path.join(git.place.git_dir, "modules")):
+        return False
+    # In an index without flags git looks at every file, and without submodules into these.
+    remove_file(chain.index)
+    rows = git.ask("ls-tree", "-r", "-z", newest.commit).split("\0")
+    files = (row for row in rows if not row.startswith(LINK))
+    git.ask("update-index", "-z", "--index-info", given=name_all(files))
+    told = git.ask("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    is_kept = git.ask("for-each-ref", "--count=1", "--contains=HEAD")
+    return bool(is_kept) and all(row[1:2] in " D" for row in told.split("\0"))
 
 
 def forget_work(
