@@ -28,6 +28,7 @@ from uwf_git.store.threads.history import (
     read_at,
     read_snapshot,
     read_trunk,
+    walk_history,
     walk_trunks,
 )
 from uwf_git.store.threads.local_files import find_driver, find_holder, is_being_stopped
@@ -88,6 +89,19 @@ def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapsh
             inner = read_snapshot(store, branch.head.commit)
             yield branch.head, inner
             yield from walk_descendants(store, inner)
+
+
+def list_joined(store: Store, commit: Oid, *, through_forks: bool = False) -> set[Oid]:
+    """List the ends of the branches that the history of *commit* has joined, and of theirs."""
+    found: set[Oid] = set()
+    waiting = [commit]
+    while waiting:
+        with suppress(StoreDamaged):
+            for snapshot in walk_history(store, waiting.pop(), through_forks=through_forks):
+                joined = snapshot.commit.parents[1:] if snapshot.record.event == "join" else ()
+                found.update(joined)
+                waiting += joined
+    return found
 
 
 def name_branch(store: Store, thread: ThreadId) -> str:

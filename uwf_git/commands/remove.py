@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.family import list_joined
 from uwf_git.commands.inspect.list import DAMAGED
 from uwf_git.commands.remote.push_plan import (
     find_false_join,
-    list_joined,
     list_new_joins,
     with_branches,
 )

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -260,6 +261,23 @@ def test_a_join_of_branches_that_worked_apart_changes_no_file(world: World, git:
     assert files_of(world, thread) == []
 
 
+@pytest.mark.parametrize("source", [PAIR, SHARED])
+def test_the_work_of_branches_stays_until_the_last_fork_that_joined_them_goes(
+    world: World, git: Git, source: str
+) -> None:
+    begin_project(world, git)
+    thread = join(world, source, writer())
+    refs = partial(git, "for-each-ref", "--format=%(refname)", cwd=world.place)
+    work = [each for each in refs("refs/uwf/work").split() if thread not in each]
+    assert len(work) == 2
+    first = world.fork(thread, "1")
+    for gone in (thread, first, world.fork(first)):
+        assert [each for each in work if refs(each)] == work
+        world.kill(gone)
+        world.remove(gone)
+    assert refs("refs/uwf") == ""
+
+
 def test_what_branches_left_unrecorded_is_refused(world: World, git: Git) -> None:
     begin_project(world, git)
     world.configure("uwf.recordFiles", "false")
@@ -306,18 +324,23 @@ def test_a_fork_without_files_shows_the_steps_that_it_shares(
 
 
 def test_files_that_a_fork_shares_outlive_the_thread_that_made_them(
-    world: World, git: Git, thread: ThreadId
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
 ) -> None:
-    fork = world.fork(world.fork(thread, "2"), "1")
-    world.kill(thread)
-    world.remove(thread)
+    first = world.fork(thread, "2")
+    fork = world.fork(first, "1")
+    for gone in (thread, first):
+        world.kill(gone)
+        world.remove(gone)
     git("gc", "--quiet", "--prune=now", cwd=world.place)
     assert changed(world, fork, "1") == ["new +1 -0"]
+    away = world.place.rename(tmp_path / "away")
+    assert find_files(world.store, world.caller.environ, fork, "1", cwd=str(away)).step == 1
+    away.rename(world.place)
     restore_files(world.store, world.caller, fork, "1")
     assert (world.place / "new").read_text() == "one\n"
     world.kill(fork)
     assert world.remove(fork)[0].work is not None
-    assert fork not in git("for-each-ref", "refs/uwf", cwd=world.place)
+    assert git("for-each-ref", "refs/uwf", cwd=world.place) == ""
 
 
 def test_what_is_there_when_a_fork_begins_is_no_change_of_a_person(world: World, git: Git) -> None:

@@ -101,7 +101,7 @@ def _no_project(store: Store, head: Head, commits: list[Snapshot]) -> Refused:
     elif workdir is None or not os.path.isdir(workdir):
         known = "on this machine is not known" if workdir is None else f"{workdir} is gone"
         problem = f"its work directory {known}"
-        hint = f"run this in the project, wherever that is now, if it has {ref}"
+        hint = f"run this in the project, wherever that is now, if it has {ref} or {ref}-shared"
     else:
         problem = f"its work directory {workdir} is in no git repository"
         hint = f"run `git init` in {workdir}: what is done from then on is recorded"

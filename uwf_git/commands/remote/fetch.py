@@ -8,7 +8,8 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.push_plan import list_joined, with_family
+from uwf_git.commands.family import list_joined
+from uwf_git.commands.remote.push_plan import with_family
 from uwf_git.commands.remote.reconcile import (
     Arrival,
     Reconciled,

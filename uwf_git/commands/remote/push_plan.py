@@ -138,19 +138,6 @@ def _list_branches(store: Store, thread: ThreadId, last: Oid | None) -> Iterator
                 return
 
 
-def list_joined(store: Store, commit: Oid) -> set[Oid]:
-    """List the ends of the branches that the history of *commit* has joined, and of theirs."""
-    found: set[Oid] = set()
-    waiting = [commit]
-    while waiting:
-        with suppress(StoreDamaged):
-            for snapshot in walk_history(store, waiting.pop()):
-                joined = snapshot.commit.parents[1:] if snapshot.record.event == "join" else ()
-                found.update(joined)
-                waiting += joined
-    return found
-
-
 def list_new_joins(store: Store, tip: Oid, known: Oid) -> dict[ThreadId, Oid]:
     """List the branches that the thread at *tip* has joined since *known*, and their ends."""
     ends: dict[ThreadId, Oid] = {}

@@ -28,7 +28,7 @@ from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.refs import BadRef, list_refs
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 from uwf_git.store.threads.history import (
     KEPT,
     Snapshot,
@@ -149,7 +149,9 @@ def check_ranges(
                     ends.append((step, before.turn_start))
                 for tip in step.commit.parents[1:]:
                     name = read_snapshot(store, tip).record.thread
-                    targets.append(target._replace(name=name, tip=tip))
+                    # The files of one that was removed are where the fork is that keeps them.
+                    place = target.name if find_head(store, name) is None else name
+                    targets.append(target._replace(name=place, tip=tip))
         # A step that should name files may be the only one.
         if any(step.record.files for step, _ in ends) or has_files(store, ThreadId(target.name)):
             log = read_log_of(store, ThreadId(target.name), list(names), cwd=cwd)

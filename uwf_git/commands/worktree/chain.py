@@ -18,6 +18,7 @@ from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.agents.files import is_secret_name, open_left_file
+from uwf_git.commands.family import list_joined
 from uwf_git.commands.split import name_work
 from uwf_git.commands.worktree.record import LEFT_OUT
 from uwf_git.commands.worktree.repository import (
@@ -46,7 +47,14 @@ from uwf_git.store.git.program import (
     read_settings,
 )
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import Snapshot, find_tip, read_root, walk_history, walk_trunks
+from uwf_git.store.threads.history import (
+    Snapshot,
+    find_tip,
+    read_root,
+    read_snapshot,
+    walk_history,
+    walk_trunks,
+)
 from uwf_git.store.threads.local_files import (
     files_heads,
     files_index,
@@ -69,7 +77,10 @@ _SHOWN = 20
 _HEAD = "Uwf-Head: "
 
 SHARED = "-shared"
-"""Behind the name of a fork's chain: the ref that keeps the commits it shares with others."""
+"""Behind the name of a fork's chain: the ref that keeps the commits it shares with others.
+
+Behind that, the id of a branch that was joined before the fork: its ref stays as long as this one.
+"""
 
 HasKey: TypeAlias = Callable[[bytes], bool] | None
 """Whether the content of a file has a key of the agent's environment; None: there is no key."""
@@ -140,11 +151,17 @@ class Chain:
         shown = config.over(store.user_config).get("status.showUntrackedFiles") or ""
         self._untracked = "no" if shown.lower() in {"no", "false"} else "all"
 
-    def begin(self, commit: str) -> None:
-        """Go on from *commit* of another chain; what was recorded until then is not counted."""
-        os.makedirs(os.path.dirname(self._size), exist_ok=True)
-        replace_file(self._size, b"0", durable=False)
-        move_ref(self.git, self.ref, commit, old="")
+    def begin(self, refs: Mapping[str, str]) -> None:
+        """Make *refs* of commits of other chains; what was recorded there is not counted."""
+        self._note_begun()
+        rows = "".join(f"create {ref} {commit}\n" for ref, commit in refs.items())
+        self.git.ask("update-ref", "--no-deref", "--stdin", given=rows.encode())
+
+    def _note_begun(self) -> None:
+        """Let one know that the thread has files, which may be empty or gone."""
+        if not os.path.exists(self._size):
+            os.makedirs(os.path.dirname(self._size), exist_ok=True)
+            replace_file(self._size, b"0", durable=False)
 
     def record(
         self,
@@ -188,9 +205,7 @@ class Chain:
         moved = head if head is not None and (tip is None or tip.head != head) else None
         parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
         commit = self._end_gap(after, commit_tree(self.git, tree, tuple(parents), message))
-        if not os.path.exists(self._size):
-            # By it one knows that the thread has files, which may be empty or gone.
-            replace_file(self._size, b"0", durable=False)
+        self._note_begun()
         move_ref(self.git, self.ref, commit, old="" if tip is None else tip.commit)
         return commit
 
@@ -475,7 +490,8 @@ def find_chain(
     StoreFailed if git does not open the repository, as another user's that is not trusted.
 
     *is_reading*: the directory of a thread around it will do where its own is gone. Where all are
-    gone, as of a project that was renamed, *cwd* will do if its repository has *ref*, or the chain.
+    gone, as of a project that was renamed, *cwd* will do if its repository has *ref*, or one of the
+    chain.
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
@@ -495,7 +511,7 @@ def find_chain(
                 problem = problem or StoreFailed(why, hint=hint)
             continue
         chain = Chain(store, thread, environ, place, path)
-        if path is workdir or find_commit(chain.git, ref or chain.ref) is not None:
+        if path is workdir or chain.git.run("for-each-ref", ref or f"{chain.ref}*").stdout:
             return chain
     if problem is not None:
         raise problem
@@ -514,13 +530,18 @@ def begin_fork(
         chain = find_chain(store, thread, environ)
         if chain is None:
             return
-        if files is not None:
-            chain.begin(files)
-            return
         chain.read_ranges(list(walk_history(store, begun, through_forks=True)))
-        newest = next(iter(chain.ranges.values()), "").partition("..")[2]
-        if newest and find_commit(chain.git, newest) is not None:
-            move_ref(chain.git, chain.ref + SHARED, newest, old="")
+        newest = next(iter(chain.ranges.values()), "").partition("..")[2] or None
+        refs = {} if files is None else {chain.ref: files}
+        if files is None and newest and find_commit(chain.git, newest):
+            refs[chain.ref + SHARED] = newest
+        ends = list_joined(store, begun, through_forks=True)
+        joined = {name_work(read_snapshot(store, end).record.thread) for end in ends}
+        words = f"--format={chain.ref}{SHARED}-%(refname:lstrip=3) %(objectname)"
+        told = chain.git.ask("for-each-ref", words, *joined) if joined else ""
+        refs |= dict(line.split() for line in told.splitlines())
+        if refs:
+            chain.begin(refs)
 
 
 def find_settings(store: Store, thread: ThreadId) -> Kept:

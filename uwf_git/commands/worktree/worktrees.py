@@ -1,8 +1,9 @@
 """Worktrees of branches: make one where its split began; keep its work at the end, remove it."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -462,57 +463,63 @@ def forget_work(
         The work; None if this machine has none of *thread*.
     """
     # A branch in which nothing ran has no worktree, but a ref.
-    found = find_worktree(store, parent, thread)
-    origin = found or find_split_origin(store, parent)
-    inner = [
-        each
-        for each in (() if found is None else found.inner)
-        # Who can write below the store could name any ref.
-        if each.ref.startswith(f"refs/uwf/inner/{thread}/")
-        and _delete_ref(environ, each.repository, each.ref, cwd=cwd)
-    ]
-    work = None
-    if origin is not None:
-        work = _delete_ref(environ, origin.repository, name_work(thread), cwd=cwd)
-    if work is not None:
-        work = work._replace(inner=tuple(inner))
+    origin = find_worktree(store, parent, thread) or find_split_origin(store, parent)
+    if origin is None:
+        return None
     forget_worktree(store, parent, thread)
-    return work
+    works = list(_delete_refs(store, environ, origin.repository, name_work(thread), cwd=cwd))
+    return next((each for each in works if each.commit), None)
 
 
 def forget_chain(
     store: Store, environ: Mapping[str, str], thread: ThreadId, *, cwd: str
 ) -> ForgottenWork | None:
-    """Delete the ref of the files that were recorded for *thread*, as ``forget_work``.
+    """Delete the refs of the files that were recorded for *thread*, as ``forget_work``.
 
-    It is deleted where the thread works, and where it began, which may be another repository.
+    They are deleted where the thread works, and where it began, which may be another repository.
     """
     if not has_files(store, thread):
         return None
     present, began = find_repositories(store, thread, environ)
     ref, places = name_work(thread), dict.fromkeys((present, began))
-    found = [work for each in places if (work := _delete_ref(environ, each, ref, cwd=cwd))]
-    for each in places:
-        # What it shares with another thread.
-        _delete_ref(environ, each, f"{ref}{SHARED}", cwd=cwd)
-    is_lost = len(found) < len(places) and began and not os.path.isdir(began)
-    if (is_lost or not found) and os.path.exists(files_size(store, thread)):
+    works = [list(_delete_refs(store, environ, each, f"{ref}*", cwd=cwd)) for each in places]
+    found = [work for each in works for work in each if work.commit]
+    is_lost = not all(works) and began and not os.path.isdir(began)
+    if (is_lost or not any(works)) and os.path.exists(files_size(store, thread)):
         where = began or find_workdir(store, thread) or "its project"
         found.append(ForgottenWork(ref, None, where))
     return found[0]._replace(others=tuple(found[1:])) if found else None
 
 
-def _delete_ref(
-    environ: Mapping[str, str], repository: str, ref: str, *, cwd: str
-) -> ForgottenWork | None:
+def _delete_refs(
+    store: Store, environ: Mapping[str, str], repository: str, pattern: str, *, cwd: str
+) -> Iterator[ForgottenWork]:
+    """Delete the refs like *pattern*, and yield them; one that stays has no commit.
+
+    That of a branch stays while a fork here has joined it too, and goes with the last such fork.
+    """
     if not os.path.isdir(repository):
         place = find_place(environ, cwd)
         if isinstance(place, str):
-            return None
+            return
         repository = find_common_dir(place.git_dir)
     git = git_of(environ, repository)
-    commit = find_commit(git, ref)
-    if commit is None:
-        return None
-    git.ask("update-ref", "--no-deref", "-d", ref, commit)
-    return ForgottenWork(ref, commit, repository)
+    for line in git.ask("for-each-ref", "--format=%(refname) %(objectname)", pattern).splitlines():
+        ref, _, commit = line.partition(" ")
+        _, shared, name = ref.rpartition("/")[2].rpartition(f"{SHARED}-")
+        if not shared and git.ask("for-each-ref", f"{name_work(ThreadId('*'))}{SHARED}-{name}"):
+            yield ForgottenWork(ref, None, repository)
+            continue
+        # Who moved the ref could name any other.
+        said = os.fsdecode(git.run("cat-file", "commit", commit).stdout)
+        listed = rf"(?m)^(.*): (refs/uwf/inner/{re.escape(name)}/\S+) of (.*)$"
+        inner = [
+            Inner(path, each.ref, each.commit or "", each.repository)
+            for path, its, there in re.findall(listed, said)
+            for each in _delete_refs(store, environ, there, its, cwd=cwd)
+        ]
+        git.ask("update-ref", "--no-deref", "-d", ref, commit)
+        yield ForgottenWork(ref, commit, repository, tuple(inner))
+        if shared and is_thread_id(name) and find_head(store, ThreadId(name)) is None:
+            work = name_work(ThreadId(name))
+            yield from _delete_refs(store, environ, repository, work, cwd=cwd)
