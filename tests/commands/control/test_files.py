@@ -837,6 +837,10 @@ def test_the_rest_is_taken_and_after_an_undo_all_of_it(
     write("four")
     restore_files(world.store, world.caller, thread, undo)
     write("five")
+    # As git undoes it, while something else has changed.
+    (world.place / "mine").touch()
+    (world.place / "long").unlink()
+    write("five", "six")
 
 
 def test_what_came_since_is_taken_whoever_changed_what_was_taken(

@@ -389,19 +389,21 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
 def _find_side(git: Git, undo: str, title: str) -> str:
     """Return our side of a merge: *undo*, on top of what was taken last and not undone since.
 
-    The title of the commit of an earlier take, *title* and what it took, tells that.
+    The title of the commit of an earlier take, *title* and what it took, tells that. It is undone
+    if all files that it changed are as in an older commit.
     """
-    words = ("--first-parent", "--ignore-missing", "--format=%T %s", undo, "^HEAD")
+    # The boundary is what was there before the chain began.
+    words = ("--first-parent", "--boundary", "--ignore-missing", "--format=%H %s", undo, "^HEAD")
     log = [line.split(" ", 1) for line in os.fsdecode(git.run("log", *words).stdout).splitlines()]
-    # A restore has the files of a commit before it, and then its history, too.
-    oldest = {tree: place for place, (tree, _said) in enumerate(log)}
-    place = 0
-    while place < len(log):
-        place = oldest[log[place][0]]
-        said = log[place][1]
+    compare = ("diff-tree", "-r", "--name-only", "--no-renames")
+    for place, (commit, said) in enumerate(log):
         if said.startswith(title):
-            return commit_tree(git, log[0][0], (said.removeprefix(title),), title)
-        place += 1
+            names = set(git.ask(*compare, f"{commit}^", commit).splitlines())
+            older = (
+                set(git.ask(*compare, each, undo).splitlines()) for each, _ in log[place + 1 :]
+            )
+            if not any(map(names.isdisjoint, older)):
+                return commit_tree(git, f"{undo}^{{tree}}", (said.removeprefix(title),), title)
     return undo
 
 
