@@ -26,7 +26,6 @@ from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.commands.worktree.record import Inner, find_worktree, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
@@ -377,18 +376,15 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
     assert find_workdir(world.store, thread) is None
 
 
-def test_record_that_others_wrote_deletes_no_branch_of_the_project(world: World, git: Git) -> None:
+def test_commit_that_others_made_deletes_no_branch_of_the_project(world: World, git: Git) -> None:
     thread, (one, _) = begin_split(world, git)
     run(world, thread, writer())
-    worktree = find_worktree(world.store, thread, one)
-    assert worktree is not None
     own = f"refs/uwf/inner/{one}/x"
     for ref in (own, "refs/heads/precious"):
         git("update-ref", ref, "HEAD", cwd=world.place)
-        worktree = worktree._replace(
-            inner=(*worktree.inner, Inner("x", ref, "0", worktree.repository))
-        )
-    write_worktree(world.store, worktree)
+    said = "\n".join(f"x: {ref} of {world.place}/.git" for ref in (own, "refs/heads/precious"))
+    forged = git("commit-tree", "-m", said, "HEAD^{tree}", cwd=world.place).strip()
+    git("update-ref", f"refs/uwf/work/{one}", forged, cwd=world.place)
 
     world.remove(one)
 
