@@ -12,7 +12,7 @@ from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, Mach
 from commands.world import World
 
 from uwf_git.commands.fleet import claims
-from uwf_git.commands.fleet.claims import Hub, Keeper
+from uwf_git.commands.fleet.claims import Hub, Keeper, Move
 from uwf_git.model.names import Oid, ThreadId
 from uwf_git.store.remotes.incoming import name_blob
 from uwf_git.store.remotes.remotes import CLAIMS, parse_remote_url
@@ -213,8 +213,8 @@ class Away(Hub):
             raise RemoteFailed(parse_remote_url("/hub", relative_to="/"), "it is away")
         return dict(self.claims)
 
-    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
-        moved = {each for each in moves if self.claims.get(CLAIMS + each) == moves[each][0]}
+    def swap(self, moves: Mapping[ThreadId, Move]) -> set[ThreadId]:
+        moved = {each for each in moves if self.claims.get(CLAIMS + each) in moves[each][0]}
         for each in moved:
             new = moves[each][1]
             if new is None:
@@ -238,6 +238,25 @@ def test_a_lost_answer_loses_no_claim(world: World) -> None:
     assert hub.claims == {}
 
 
+@pytest.mark.parametrize("backup", ["before", "taken over", "first", "older"])
+def test_a_hub_that_is_restored_from_a_backup_loses_no_claim(world: World, backup: str) -> None:
+    hub, thread = Away(world.store), ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+    ref = CLAIMS + thread
+    keeper, backups = Keeper(hub, ttl_s=0.06, poll_s=0.01), {"before": dict(hub.claims)}
+    hub.claims[ref] = dead = name_blob(b"dead")
+    backups["taken over"] = dict(hub.claims)
+    held = keeper.take(thread, over=dead, on_look=lambda _refs: None)
+    backups["first"] = dict(hub.claims)
+    wait_until(lambda: hub.beats > 4, "it is not renewed")
+    backups["older"] = dict(hub.claims)
+    wait_until(lambda: hub.beats > 7, "it is not renewed")
+    hub.claims, known = backups[backup], hub.beats
+    wait_until(lambda: hub.beats > known + 4 or held.is_lost.is_set(), "it is not renewed")
+    assert not held.is_lost.is_set()
+    keeper.release(held)
+    assert hub.claims == {}
+
+
 class Silent(Away):
     """A hub where half of the connections hang for ever, in turn those of looks and of swaps."""
 
@@ -254,8 +273,8 @@ class Silent(Away):
         self._hang()
         return dict(self.claims)
 
-    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
-        if all(before is not None for before, _new in moves.values()):
+    def swap(self, moves: Mapping[ThreadId, Move]) -> set[ThreadId]:
+        if all(before != {None} for before, _new in moves.values()):
             self._hang()
         self.beats = 0  # no answer is lost here
         return super().swap(moves)
@@ -285,9 +304,9 @@ class Slow(Away):
         self.renews, self.refused = threading.Event(), threading.Event()
         self.renewed = threading.Event()
 
-    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
+    def swap(self, moves: Mapping[ThreadId, Move]) -> set[ThreadId]:
         ((before, new),) = moves.values()
-        is_renewal = before is not None and new is not None
+        is_renewal = before != {None} and new is not None
         if is_renewal:
             self.renews.set()
             self.refused.wait(0.3)
@@ -301,10 +320,15 @@ class Slow(Away):
         return moved
 
 
-def test_a_release_during_a_renewal_leaves_no_claim(world: World) -> None:
+@pytest.mark.parametrize("patience_s", [1.0, 0.05])
+def test_a_release_during_a_renewal_leaves_no_claim(
+    world: World, monkeypatch: pytest.MonkeyPatch, patience_s: float
+) -> None:
+    monkeypatch.setattr(claims, "_LEAST_PATIENCE_S", patience_s)
     hub = Slow(world.store)
     keeper = Keeper(hub, ttl_s=0.06, poll_s=0.01)
     held = keeper.take(ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"), on_look=lambda _refs: None)
     assert hub.renews.wait(10)
     keeper.release(held)
+    assert hub.renewed.wait(10)
     assert hub.claims == {}

@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -64,6 +64,10 @@ def _read_said(objects: ObjectStore, oid: Oid) -> dict[str, str]:
     return {}
 
 
+Move = tuple[Collection[Oid | None], bytes | None]
+"""A claim's values before, as they are when the hub is asked, and the content after."""
+
+
 class Hub:
     """A remote whose refs tell who runs what."""
 
@@ -93,13 +97,13 @@ class Hub:
                 each: Claim(oid, _read_said(incoming.objects, oid)) for each, oid in claims.items()
             }
 
-    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
-        """Move claims, each from the one value to the other; return those that have moved."""
+    def swap(self, moves: Mapping[ThreadId, Move]) -> set[ThreadId]:
+        """Move claims, each from one of these values to the other; return those that have moved."""
 
         def pack(refs: dict[str, Oid]) -> Parcel:
             found = {each: refs.get(CLAIMS + each) for each in moves}
             return build_parcel(
-                {CLAIMS + each: new for each, (old, new) in moves.items() if found[each] == old}
+                {CLAIMS + each: new for each, (old, new) in moves.items() if found[each] in old}
             )
 
         blobs = hold_blobs(new for _old, new in moves.values() if new is not None)
@@ -151,16 +155,13 @@ OnLook = Callable[[Mapping[str, Oid]], None]
 class Held:
     """A claim of this process."""
 
-    def __init__(self, thread: ThreadId, value: Oid, on_look: OnLook) -> None:
+    def __init__(self, thread: ThreadId, ours: set[Oid | None], on_look: OnLook) -> None:
         self.thread, self.on_look = thread, on_look
-        self.values = [value]
-        """What the hub may have: the last value seen there, and those sent since, newest last.
+        self.ours = ours
+        """What the hub may have: all values sent, that before, and none.
 
-        Each may have arrived though its answer was lost.
+        An answer may be lost or late, and a hub may be restored from a backup.
         """
-
-        self.sent = {value}
-        """All of them: what a late answer tells may be as old."""
 
         self.is_lost = threading.Event()
         self.role = ""
@@ -179,7 +180,7 @@ class Keeper:
         """Set when the newest renewal is not under way any more."""
 
         self._idle.set()
-        self._is_running = False
+        self._is_running, self._due_s = False, 0.0
 
     def take(self, thread: ThreadId, *, over: Oid | None = None, on_look: OnLook) -> Held:
         """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
@@ -196,8 +197,8 @@ class Keeper:
         refused = 0
         while True:
             new = self._build(thread, "")
-            if thread in self._hub.swap({thread: (over, new)}):
-                held = Held(thread, name_blob(new), on_look)
+            if thread in self._hub.swap({thread: ({over}, new)}):
+                held = Held(thread, {None, over, name_blob(new)}, on_look)
                 with self._lock:
                     self._held[thread] = held
                     if not self._is_running:
@@ -234,11 +235,11 @@ class Keeper:
         with self._lock:
             self._held.pop(held.thread, None)
             self._woken.set()
-        # A renewal that arrives between two values would outlive both deletions.
+        # A renewal that hangs must not make the claim again, nor one that arrives refuse this.
+        held.ours.discard(None)
         self._idle.wait(self._patience_s)
         if not held.is_lost.is_set():
-            moves = [{held.thread: (each, None)} for each in held.values[::-1]]
-            self._ask(lambda: any(map(self._hub.swap, moves)))
+            self._ask(self._hub.swap, {held.thread: (held.ours, None)})
 
     def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {
@@ -251,7 +252,7 @@ class Keeper:
         return json.dumps(said, sort_keys=True).encode()
 
     def _run(self) -> None:
-        due = time.monotonic() + self._ttl_s / _BEATS
+        self._due_s = time.monotonic() + self._ttl_s / _BEATS
         while True:
             self._woken.wait(self._poll_s)
             with self._lock:
@@ -260,10 +261,10 @@ class Keeper:
                 if not held:
                     self._is_running = False
                     return
-            if time.monotonic() >= due:
+            if time.monotonic() >= self._due_s:
                 self._idle = threading.Event()
                 if self._ask(self._renew, held, self._idle):
-                    due = time.monotonic() + self._ttl_s / _BEATS
+                    self._due_s = time.monotonic() + self._ttl_s / _BEATS
             self._ask(self._look, held)
 
     def _ask(self, ask: Callable[..., object], *what: Any) -> bool:
@@ -304,31 +305,27 @@ class Keeper:
         if not self._keeps(held):
             return
         value = refs.get(CLAIMS + held.thread)
-        if value in held.values:
-            del held.values[: held.values.index(value)]
-        elif value not in held.sent:
+        if value is None:
+            # Renewed before another machine sees that it is free.
+            self._due_s = 0.0
+        elif value not in held.ours:
             debug("Q5R8W2TN", "claim lost", thread=held.thread)
+            held.ours.clear()
             held.is_lost.set()
         held.on_look(refs)
 
     def _renew(self, held: Iterable[Held], idle: threading.Event) -> None:
-        moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
+        moves: dict[ThreadId, Move] = {}
         try:
-            renewed = {each.thread: (each, self._build(each.thread, each.role)) for each in held}
-            for thread, (each, new) in renewed.items():
+            for each in held:
                 if self._keeps(each):
-                    moves[thread] = (each.values[0], new)
-                    each.values.append(name_blob(new))
-                    each.sent.add(name_blob(new))
-            moved = self._hub.swap(moves) if moves else ()
+                    new = self._build(each.thread, each.role)
+                    each.ours.add(name_blob(new))
+                    moves[each.thread] = (each.ours, new)
+            if moves:
+                self._hub.swap(moves)
         finally:
             idle.set()
-        with self._lock:
-            for thread in moved:
-                each, new = renewed[thread]
-                # An answer may come after that to a later renewal.
-                with suppress(ValueError):
-                    del each.values[: each.values.index(name_blob(new))]
 
 
 def place_of(store: Store) -> str:

@@ -403,7 +403,7 @@ class _Driver:
         if not will_go_on and (ended := list_ended_claims(refs)):
             # A dead machine has left them on threads that have ended since.
             with suppress(RemoteFailed):
-                self._hub.swap({each: (oid, None) for each, oid in ended.items()})
+                self._hub.swap({each: ({oid}, None) for each, oid in ended.items()})
         return will_go_on or self._waits(heads)
 
     def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
