@@ -161,6 +161,15 @@ def list_processes() -> list[Process] | None:
     return [process for process in found if process is not None] or None
 
 
+def read_boot_id() -> str:
+    """Return what names this run of the machine, from boot to boot; empty without /proc."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def find_boot_time_s() -> int | None:
     """Return when the machine booted, in seconds since 1970; None if there is no /proc."""
     try:

@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from commands.at_work import (
@@ -54,6 +55,14 @@ def left_alone(world: World, script: str, *, timeout_s: float | None = None) -> 
 
 def let_begin_earlier(world: World, thread: ThreadId) -> None:
     """Have the agent of *thread* begun 2000 s ago."""
+    set_clock(world, thread)
+    (clock,) = Path(world.store.local_path("run", thread)).glob("*.clock")
+    boot, begun_s = clock.read_text().split()
+    clock.write_text(f"{boot} {float(begun_s) - 2000}")
+
+
+def set_clock(world: World, thread: ThreadId) -> None:
+    """Have the wall clock been set 2000 s forward since the agent of *thread* began."""
     (pid,) = Path(world.store.local_path("run", thread)).glob("*/pid")
     os.utime(pid, (time.time() - 2000,) * 2)
 
@@ -114,6 +123,15 @@ def test_time_counts_from_the_beginning_of_the_agent(world: World) -> None:
     let_begin_earlier(world, at.thread)
 
     assert failed(at) == "timed-out"
+
+
+def test_a_clock_that_is_set_uses_up_no_time(world: World) -> None:
+    at = left_alone(world, f"{BEGUN}{UNTIL_GO}{RESULT}", timeout_s=1000)
+    set_clock(world, at.thread)
+    Timer(0.5, (world.place / "go").touch).start()
+
+    assert at.world.step(at.thread, agent_player(None)).depth == 1
+    assert at.snapshot().get_present().execution_ms < 1_000_000
 
 
 def test_time_of_its_step_is_told_from_the_beginning_of_the_agent(world: World) -> None:

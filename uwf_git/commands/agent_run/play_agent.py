@@ -37,7 +37,6 @@ from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
-    find_run_start_ms,
     may_be_read,
     read_run_result,
     read_run_state,
@@ -91,7 +90,7 @@ from uwf_git.model.thread import drop_unfit, find_unfit
 from uwf_git.store.store import watch_config
 from uwf_git.store.threads.history import get_schema
 from uwf_git.store.threads.local_files import RunDir
-from uwf_git.surroundings import find_above
+from uwf_git.surroundings import find_above, read_boot_id
 
 # The file in which an agent may leave its meta (``outputFile`` of its role).
 #
@@ -258,10 +257,7 @@ def wait_for_orphan(
 def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
     deadline = None
     if timeout_s is not None:
-        start_ms = find_run_start_ms(run.path)
-        # Without a pid file its shell has only just begun.
-        age_s = 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
-        deadline = time.monotonic() + timeout_s - age_s
+        deadline = time.monotonic() + timeout_s - (_find_age_s(run) or 0.0)
     for tick in count():
         state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.
@@ -278,6 +274,15 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
         if deadline is not None and time.monotonic() >= deadline:
             return "timed-out"
         time.sleep(_TICK_S)
+    return None
+
+
+def _find_age_s(run: RunDir) -> float | None:
+    """Return how long ago the agent began, by the clock of its engine; None after a reboot."""
+    with suppress(ValueError):
+        boot, begun_s = run.read("clock").split()
+        if boot == read_boot_id():
+            return max(0.0, time.monotonic() - float(begun_s))
     return None
 
 
@@ -383,6 +388,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
                 _write_env(turn, request.environment)
+                run.write("clock", f"{read_boot_id()} {time.monotonic()}")
                 watch_config(turn.store)
                 try:
                     return run_agent(request, listener)
@@ -397,11 +403,16 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
 
 
 def _read_result(turn: Turn) -> AgentRun:
-    return read_run_result(
+    run = read_run_result(
         turn.run_dir.path,
         max_output_bytes=DEFAULT_MAX_OUTPUT_BYTES,
         max_log_bytes=_max_log_bytes(turn),
     )
+    age_s = _find_age_s(turn.run_dir)
+    # The times of its files are the wall clock's, which may have been set meanwhile.
+    if age_s is not None:
+        run = run._replace(duration_ms=int(min(run.duration_ms, age_s * 1000)))
+    return run
 
 
 def _max_log_bytes(turn: Turn) -> int:

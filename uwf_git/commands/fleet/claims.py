@@ -37,6 +37,7 @@ from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
 from uwf_git.store.remotes.transport import Access, RemoteFailed, fetch_pack, list_refs_there
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE
+from uwf_git.surroundings import read_boot_id
 
 TTL_S = 60.0
 POLL_S = 2.0
@@ -330,10 +331,5 @@ class Keeper:
 
 def place_of(store: Store) -> str:
     """Return what no other machine, and no other clone of this one, has: of whom a claim is."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            boot = file.read().strip()
-    except OSError:
-        boot = ""
     found = os.stat(store.path)
-    return f"{socket.gethostname()} {boot} {found.st_dev}:{found.st_ino}"
+    return f"{socket.gethostname()} {read_boot_id()} {found.st_dev}:{found.st_ino}"

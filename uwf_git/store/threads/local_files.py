@@ -56,7 +56,7 @@ _RUN = "run"
 _REMOVED = ".removed"
 _ALIVE, _FILES, _CHECKS = ".alive", ".files", ".checks"
 
-Note = Literal["turn", "stopped", "env", "prints", "output", "report", "before"]
+Note = Literal["turn", "stopped", "env", "prints", "output", "report", "clock", "before"]
 """A text that is kept of a turn; ``begin`` leaves ``before``."""
 
 MAX_REASON = 1000
