@@ -1,9 +1,24 @@
 import io
+import shutil
+from pathlib import Path
 
 import pytest
 from cli.program import Uwf, make_hub
 
 from uwf_git.store.git.config import set_config
+
+
+def test_what_a_store_that_cannot_be_written_has_pushed_is_told(uwf: Uwf) -> None:
+    uwf.begun()
+    make_hub(uwf)
+    locks = Path(str(uwf.session.repo), "uwf", "ref-locks")
+    shutil.rmtree(locks)
+    locks.touch()
+
+    pushed = uwf("push", "--format", "text")
+
+    assert (pushed.status, pushed.out.count("created")) == (0, 2)
+    assert pushed.err.startswith("origin: warning: what it has now could not be noted here")
 
 
 def make_project(uwf: Uwf) -> str:

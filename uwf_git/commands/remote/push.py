@@ -219,7 +219,14 @@ class _Push:
         there |= {each.ref: each.there for each in left if each.standing == "unchanged"}
         places = {ref.removeprefix("refs/"): to for ref, to in there.items()}
         moves = {ref: (self.seen.find(*ref.split("/", 1)), to) for ref, to in places.items()}
-        track(self.store, self.remote, moves)
+        try:
+            track(self.store, self.remote, moves)
+        except OSError as error:
+            name = self.remote.name
+            self._warnings[
+                "warning: what it has now could not be noted here, "
+                f"{error.filename}: {error.strerror}; later `uwf fetch {name}` does"
+            ] = None
         pushed = [change for unit in taken for change in unit.changes if change.is_sent]
         damaged, warnings = sorted(self.damaged.items()), tuple(self._warnings)
         return Pushed(self.remote, pushed, refused, left, damaged, warnings)
