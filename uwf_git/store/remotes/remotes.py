@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from uwf_git.errors import BadUsage, Refused, StoreDamaged
 from uwf_git.model.names import Oid, ThreadId, is_thread_id
+from uwf_git.model.text import quote_path
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.git.config import (
     GitConfig,
@@ -145,7 +146,17 @@ def _parse_place(text: str, relative_to: str) -> RemoteUrl:
 def _absolute(path: str, relative_to: str) -> str:
     if "\0" in path:
         raise bad_remote_url(path, "is not a path")
-    return os.path.abspath(os.path.join(relative_to, os.path.expanduser(path)))
+    whole = os.path.abspath(os.path.join(relative_to, os.path.expanduser(path)))
+    # The `.git` of a linked work tree is a file, too.
+    if os.path.isfile(whole) and os.path.basename(whole) != ".git":
+        raise BadUsage(
+            f"{whole} is a file, not a repository",
+            code="remote-is-file",
+            hint="of a bundle make a store: `uwf init NEW.git`, then `git -C NEW.git fetch "
+            f"{quote_path(whole)} 'refs/*:refs/*'`",
+            path=whole,
+        )
+    return whole
 
 
 def rewrite_url(text: str, config: GitConfig, *, for_push: bool) -> str:
