@@ -490,8 +490,7 @@ def find_chain(
     StoreFailed if git does not open the repository, as another user's that is not trusted.
 
     *is_reading*: the directory of a thread around it will do where its own is gone. Where all are
-    gone, as of a project that was renamed, *cwd* will do if its repository has *ref*, or one of the
-    chain.
+    gone, as of a project that was renamed, *cwd* will do if it has *ref*, or one of the chain.
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
