@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 61_457, TESTS: 76_017}
+CODE_LINES = {PACKAGE: 61_468, TESTS: 76_042}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05

@@ -118,9 +118,14 @@ def test_another_agent_may_be_named_meanwhile_for_another_role(world: World) -> 
     assert (named.status, named.role) == ("ready", "writer")
 
 
-def test_time_counts_from_the_beginning_of_the_agent(world: World) -> None:
+@pytest.mark.parametrize("boot", [True, False])
+def test_time_counts_from_the_beginning_of_the_agent(*, world: World, boot: bool) -> None:
     at = left_alone(world, f"{BEGUN}{HANG}", timeout_s=1000)
     let_begin_earlier(world, at.thread)
+    if not boot:
+        # As where the system does not tell when it booted, or by an older uwf.
+        (clock,) = Path(world.store.local_path("run", at.thread)).glob("*.clock")
+        clock.write_text(" 1.5")
 
     assert failed(at) == "timed-out"
 

@@ -843,6 +843,19 @@ def test_the_rest_is_taken_and_after_an_undo_all_of_it(
     write("five", "six")
 
 
+def test_what_a_fork_changes_back_is_taken_back(
+    world: World, thread: ThreadId, tmp_path: Path
+) -> None:
+    new, into = world.new_id(), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, ForkRequest(thread), thread=new, into=into)
+    # The thread has had both.
+    for text in ("one\n", "two\n"):
+        (tmp_path / "fork" / "new").write_text(text)
+        world.step(new, edits(lambda _place: None))
+        take_files(world.store, world.caller, thread, new)
+        assert (world.place / "new").read_text() == text
+
+
 def test_what_came_since_is_taken_whoever_changed_what_was_taken(
     world: World, git: Git, thread: ThreadId, tmp_path: Path
 ) -> None:

@@ -249,6 +249,10 @@ def test_worktrees_that_agents_made_inside_go_as_well(world: World, git: Git) ->
     inner = f"refs/uwf/inner/{one}/deep"
     assert git("show", f"{inner}:late", cwd=world.place) == "late"
     assert git("log", "-1", "--format=%s", f"{inner}^", cwd=world.place) == "inside\n"
+    fork = world.fork(thread, "1")
+    world.kill(fork)
+    world.remove(fork)
+    assert git("show", f"{inner}:late", cwd=world.place) == "late"
 
 
 def test_leftovers_of_a_killed_agent_keep_nothing(world: World, git: Git) -> None:

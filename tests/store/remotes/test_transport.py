@@ -205,6 +205,15 @@ def test_ssh_that_is_silent_is_ended(
         os.kill(int(pid.read_text()), 0)
 
 
+@pytest.mark.parametrize("words", ["", "exec ", "command ", " X=1 "])
+def test_any_command_is_run_as_ssh(tmp_path: Path, words: str) -> None:
+    ssh = write_program(tmp_path / "ssh", f"touch {tmp_path}/asked")
+    reached = Access(RemoteUrl("ssh", "host:x"), GitConfig({}), {"GIT_SSH_COMMAND": words + ssh})
+    with pytest.raises(RemoteFailed):
+        list_refs_there(reached)
+    assert (tmp_path / "asked").exists()
+
+
 def test_name_that_ssh_would_take_for_an_option_is_refused() -> None:
     reached = Access(RemoteUrl("ssh", "ssh://%2Dx@host/x"), GitConfig({}), {})
     with pytest.raises(RemoteFailed, match="host name is not valid"):

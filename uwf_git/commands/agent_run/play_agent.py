@@ -37,6 +37,7 @@ from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.run_files import (
     STDERR,
     STDOUT,
+    find_run_start_ms,
     may_be_read,
     read_run_result,
     read_run_state,
@@ -257,7 +258,11 @@ def wait_for_orphan(
 def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
     deadline = None
     if timeout_s is not None:
-        deadline = time.monotonic() + timeout_s - (_find_age_s(run) or 0.0)
+        age_s, start_ms = _find_age_s(run), find_run_start_ms(run.path)
+        if age_s is None and start_ms is not None:
+            # Without a boot's id, or begun by an older uwf.
+            age_s = max(0.0, time.time() - start_ms / 1000)
+        deadline = time.monotonic() + timeout_s - (age_s or 0.0)
     for tick in count():
         state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.

@@ -398,11 +398,13 @@ def _find_side(git: Git, undo: str, title: str) -> str:
     compare = ("diff-tree", "-r", "--name-only", "--no-renames")
     for place, (commit, said) in enumerate(log):
         if said.startswith(title):
-            names = set(git.ask(*compare, f"{commit}^", commit).splitlines())
-            older = (
-                set(git.ask(*compare, each, undo).splitlines()) for each, _ in log[place + 1 :]
-            )
-            if not any(map(names.isdisjoint, older)):
+            changes = (f"{commit}^", commit)
+            # git's own undo leaves new files, which it does not track.
+            names = git.ask(*compare, "--diff-filter=a", *changes) or git.ask(*compare, *changes)
+            differs = set(names.splitlines()).intersection
+            older = (git.ask(*compare, each, undo).splitlines() for each, _ in log[place + 1 :])
+            stands = not differs(git.ask(*compare, commit, undo).splitlines())
+            if (names and stands) or all(map(differs, older)):
                 return commit_tree(git, f"{undo}^{{tree}}", (said.removeprefix(title),), title)
     return undo
 

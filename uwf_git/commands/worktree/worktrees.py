@@ -429,7 +429,8 @@ def remove_fork_worktree(
         chain = find_chain(store, thread, environ)
         if chain is not None and chain.worktree == path and not _is_in_use(store, found):
             common = find_common_dir(chain.git.place.git_dir)
-            if not any(map(chain.surrounds, (cwd, common))) and _is_recorded(chain):
+            inside = _list_inside(git_of(environ, common), path)
+            if not any(map(chain.surrounds, (cwd, common, *inside))) and _is_recorded(chain):
                 _remove(environ, found._replace(repository=common))
                 return None
     return path
@@ -482,7 +483,11 @@ def forget_chain(
         return None
     present, began = find_repositories(store, thread, environ)
     ref, places = name_work(thread), dict.fromkeys((present, began))
-    works = [list(_delete_refs(store, environ, each, f"{ref}*", cwd=cwd)) for each in places]
+    ours = (ref, f"{ref}{SHARED}", f"{ref}{SHARED}-*")
+    works = [
+        [work for pattern in ours for work in _delete_refs(store, environ, each, pattern, cwd=cwd)]
+        for each in places
+    ]
     found = [work for each in works for work in each if work.commit]
     is_lost = not all(works) and began and not os.path.isdir(began)
     if (is_lost or not any(works)) and os.path.exists(files_size(store, thread)):
@@ -510,8 +515,10 @@ def _delete_refs(
         if not shared and git.ask("for-each-ref", f"{name_work(ThreadId('*'))}{SHARED}-{name}"):
             yield ForgottenWork(ref, None, repository)
             continue
-        # Who moved the ref could name any other.
-        said = os.fsdecode(git.run("cat-file", "commit", commit).stdout)
+        # Those of a branch go with its own ref; who moved that could name any other, and in a
+        # repository inside an agent wrote the message.
+        is_own = ref == name_work(ThreadId(name))
+        said = os.fsdecode(git.run("cat-file", "commit", commit).stdout) if is_own else ""
         listed = rf"(?m)^(.*): (refs/uwf/inner/{re.escape(name)}/\S+) of (.*)$"
         inner = [
             Inner(path, each.ref, each.commit or "", each.repository)

@@ -495,7 +495,7 @@ def _ssh_command(access: Access) -> str:
     return shlex.join(["sh", "-c", f'{UNSET_LOCAL_VARIABLES}; {ends}{command} "$@"', "ssh"])
 
 
-_ONE_PROGRAM = re.compile(r"(?!\S*=)[^;&|()<>`\n]+")
+_ONE_PROGRAM = re.compile(r"(?!\s*(\S*=|(exec|command|builtin|eval)\s))[^;&|()<>`\n]+")
 
 
 class _Ssh(SubprocessSSHVendor):
